@@ -23,14 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
+from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import DraftOutcome
 from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import PosedModel
-from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS
-from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.rounds.draft_models import posed
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import granted
 

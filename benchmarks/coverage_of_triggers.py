@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.coverage_phase import CapturedArm
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.cli.option_values import read_thresholds
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.chain import chain_generator
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.cli.option_values import read_whole_numbers
 from edgeflare.core.bounds import Bounds
@@ -51,7 +51,7 @@ from edgeflare.search.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
 from edgeflare.search.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
 from edgeflare.search.surrogate import with_device
-from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair
+from edgeflare.whitebox.pair_translation import ArmToTranslate, TranslatedPair
 
 DEVICE = "emulated-xnnpack"
 

@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.campaign.campaign_record import describe_run
 from edgeflare.campaign.chain import chain_generator
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import describe_run
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.cli.option_values import read_parameters, read_whole_numbers
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Goal

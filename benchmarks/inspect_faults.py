@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm
 from edgeflare.devices.profile_lookup import find_profile

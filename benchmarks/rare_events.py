@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.core.goal import Goal

@@ -28,7 +28,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
@@ -36,8 +36,8 @@ from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging.candidate_model import open_candidate
-from edgeflare.repair.judging.judged_inputs import JudgedSet, fresh_set
 from edgeflare.repair.judging.judgement import figures
+from edgeflare.repair.judging.judgement_inputs import JudgedSet, fresh_set
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, QuantizationFault, drawn_fault, harmful_fault
 

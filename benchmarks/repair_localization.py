@@ -28,13 +28,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
+from edgeflare.repair.judging.judgement_inputs import (
     WIDE,
     JudgedSet,
     SetName,
@@ -42,11 +43,10 @@ from edgeflare.repair.judging.judged_inputs import (
     known_labels,
     split_seeds,
 )
-from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
 from edgeflare.repair.precision.blocks import blocks_of
 from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.precision_candidates import localized_scores
-from edgeflare.repair.precision.promoted_models import MarginComparison, PromotedModels
+from edgeflare.repair.precision.precision_promotion import MarginComparison, PromotedModels
 from edgeflare.repair.precision_details import Block
 from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan

@@ -20,12 +20,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import latency_on
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
+from edgeflare.repair.judging.judgement_inputs import (
     COUNT,
     FRESH,
     SAMPLED,
@@ -34,7 +35,6 @@ from edgeflare.repair.judging.judged_inputs import (
     JudgedSet,
     SetName,
 )
-from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
 from edgeflare.repair.repair_cost import BATCH
 from judged_images import judged_images
 

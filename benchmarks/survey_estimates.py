@@ -26,6 +26,7 @@ from edgeflare.survey.estimate.rate import Fact, Rate
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
 from edgeflare.survey.estimate.sequential_test import limit_evidence
+from edgeflare.survey.gate_judgement import JudgedGates
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import (
     SurveyFacts,
@@ -34,8 +35,7 @@ from edgeflare.survey.items.survey_facts import (
     kernel_strict,
     surprises,
 )
-from edgeflare.survey.items.surveyed_inputs import AskedInputs
-from edgeflare.survey.judged_gates import JudgedGates
+from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.phases.device_phase import StopRule
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts

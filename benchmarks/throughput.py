@@ -21,9 +21,9 @@ from pathlib import Path
 from statistics import median
 
 from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.observer import Unobserved
-from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles

@@ -25,10 +25,10 @@ from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.explain_findings import is_the_runs_own
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.repair import repair_run
+from edgeflare.repair.candidate_store import RepairIdentity, StoredCandidates
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import repair_identity
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
-from edgeflare.repair.stored_candidates import RepairIdentity, StoredCandidates
 from edgeflare.run.merge.run_part import RunPart, require_mergeable
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_differences import require_same

@@ -26,7 +26,7 @@ PARSERS = {
 OTHERS = {
     "outside_text.py": "the reader",
     "record/json_schema.py": "only describes types",
-    "repair/stored_candidates.py": "only encodes",
+    "repair/candidate_store.py": "only encodes",
     "replay/reproduction_scripts/reproduce.py": "runs without edgeflare, beside the file it reads",
     "replay/reproduction_scripts/reproduce_tensors.py": "the same",
     "replay/reproduction_scripts/reproduce_operator.py": "the same",

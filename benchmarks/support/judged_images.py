@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement_inputs import (
     COUNT,
     FRESH,
     JudgedSet,

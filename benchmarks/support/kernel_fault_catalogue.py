@@ -14,7 +14,7 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operator_graph import OperatorGraph, Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.operator_specification import (
     OPERAND_STYLES,
     OperatorSpecification,
@@ -29,7 +29,7 @@ from edgeflare.conform.specification.parameter import (
     Whole,
     ZeroPoint,
 )
-from edgeflare.conform.verdict.judging import judged
+from edgeflare.conform.verdict.operator_verdict import judged
 from kernel_fault_kinds import GROUPS, FaultKind, wrong_answer
 from operator_run import OperatorRun
 

@@ -18,7 +18,7 @@ import numpy as np
 import kernel_faults
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from faulty_agent import faulty_agent
 from forked_commands import forked_edgeflare
 from kernel_fault_catalogue import KernelFault, fresh_configurations, settings_of

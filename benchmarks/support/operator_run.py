@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.operator_specification import ExactAnswer, Operand
 from edgeflare.conform.verdict.exact_rows import row_operands
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.diagnose.tied_tensors import TiedTensors, tied_tensors
+from edgeflare.diagnose.tensor_ties import TiedTensors, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph

@@ -14,7 +14,7 @@ from litert_quantizer import recipe
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from edgeflare.diagnose.tied_tensors import tied_tensors
+from edgeflare.diagnose.tensor_ties import tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
 from fault_injection import Planted

@@ -15,9 +15,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from edgeflare.campaign.campaign_record import describe_run
 from edgeflare.campaign.chain import chain_generator
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import describe_run
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input

@@ -455,12 +455,12 @@ def _search(
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
-    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
-    from edgeflare.campaign.opened_pair import open_pair  # noqa: PLC0415
-    from edgeflare.campaign.recorded_campaign import (  # noqa: PLC0415
+    from edgeflare.campaign.campaign_record import (  # noqa: PLC0415
         describe_run,
         run_recorded_campaign,
     )
+    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.campaign.pair_panel import open_pair  # noqa: PLC0415
     from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415

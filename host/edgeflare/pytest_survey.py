@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from edgeflare.survey.opened_survey import SurveyRequest
+    from edgeflare.survey.survey_preparation import SurveyRequest
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     from edgeflare.models.pair_file import Settings  # noqa: PLC0415
     from edgeflare.outside_text import json_value  # noqa: PLC0415
     from edgeflare.run.run_directory import SURVEY_DOCUMENT  # noqa: PLC0415
-    from edgeflare.survey.opened_survey import open_survey  # noqa: PLC0415
     from edgeflare.survey.phases.survey_observer import UnobservedSurvey  # noqa: PLC0415
+    from edgeflare.survey.survey_preparation import open_survey  # noqa: PLC0415
     from edgeflare.survey.survey_run import (  # noqa: PLC0415
         begin_survey,
         run_survey,
@@ -116,11 +116,11 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
         chosen_conditions,
         read_severities,
     )
-    from edgeflare.survey.opened_survey import (  # noqa: PLC0415
+    from edgeflare.survey.record.survey_plan import SurveyBounds  # noqa: PLC0415
+    from edgeflare.survey.survey_preparation import (  # noqa: PLC0415
         SurveyRequest,
         load_baseline,
     )
-    from edgeflare.survey.record.survey_plan import SurveyBounds  # noqa: PLC0415
 
     severities = read_severities(_as_text(asked.severities))
     given = {name: getattr(asked, name) for name in SurveyBounds.__struct_fields__}
@@ -169,8 +169,8 @@ def assert_gates_hold(result: SurveyResult) -> None:
     from msgspec import convert  # noqa: PLC0415
 
     from edgeflare.errors import UserError  # noqa: PLC0415
+    from edgeflare.survey.presentation.gate_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.survey.record.survey_document import SurveyDocument  # noqa: PLC0415
-    from edgeflare.survey.shown.gate_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     document = convert(result.document, SurveyDocument)

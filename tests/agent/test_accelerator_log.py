@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from edgeflare_agent.runtime.compiled.accelerated_model import AcceleratorLog
-from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
+from edgeflare_agent.runtime.compiled.accelerator_model import AcceleratorLog
+from edgeflare_agent.runtime.stderr_record import recorded_stderr
 
 
 def test_what_is_written_within_is_kept_and_stderr_is_as_before(

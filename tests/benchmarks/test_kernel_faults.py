@@ -18,7 +18,7 @@ from edgeflare.conform.operator_graph import (
     Values,
     side_by_side,
 )
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.core.tensor import pack_rows, unpack_rows
 from edgeflare.models.tflite import open_tflite

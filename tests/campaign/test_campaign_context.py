@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CALLERS = {
-    "CampaignContext": {"campaign/recorded_campaign"},  # who sets a campaign up
-    "run_chains": {"campaign/journaled_chains", "repair/shifts/boundary_set"},  # has chains run
+    "CampaignContext": {"campaign/campaign_record"},  # who sets a campaign up
+    "run_chains": {"campaign/chain_journal", "repair/shifts/boundary_set"},  # has chains run
     "stream": {  # who evaluates batches of known inputs
-        *("campaign/input_evaluation", "campaign/opened_pair"),
+        *("campaign/input_evaluation", "campaign/pair_panel"),
         *("survey/phases/host_phase", "survey/phases/device_phase"),
     },
 }

@@ -15,9 +15,9 @@ from called_commands import call_here, completed, document_of, refused
 from conformed_runs import constructed_conformance
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.model_reading import read_operators
+from edgeflare.conform.presentation.conform_words import headline, tried_words
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.model_figures import model_figures, with_tried
-from edgeflare.conform.shown.conform_words import headline, tried_words
 from edgeflare.models.model_probe import HostProbe
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter

@@ -10,7 +10,7 @@ import pytest
 
 from called_commands import EXAMPLES
 from checked_figures import figures, file_figures
-from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.check.cost import cost_figures
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime

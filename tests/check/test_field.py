@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from called_commands import EXAMPLES
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.check import field
 from edgeflare.check.answers import places
 from edgeflare.check.field import SEVERITIES, field_figures

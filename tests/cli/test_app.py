@@ -89,7 +89,10 @@ def test_a_command_imports_no_other_command() -> None:
 def test_what_reads_folders_of_all_kinds_loads_the_room_of_one_alone() -> None:
     for command in ("search", "replay", "report", "export"):
         modules = {one for one in imported_by(command, "--help") if "edgeflare.conform." in one}
-        assert modules <= {"edgeflare.conform.shown", "edgeflare.conform.shown.conform_words"}
+        assert modules <= {
+            "edgeflare.conform.presentation",
+            "edgeflare.conform.presentation.conform_words",
+        }
 
 
 @pytest.mark.parametrize("name", get_group(app).commands)

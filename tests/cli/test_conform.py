@@ -157,7 +157,7 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
         *run, "--time-limit", "1m", *out, "--resume"
     )
     with monkeypatch.context() as patch:
-        digest = "edgeflare.conform.opened_conformance.specification_digest"
+        digest = "edgeflare.conform.conformance_arms.specification_digest"
         patch.setattr(digest, lambda: "another")
         assert "other declarations of the operators" in refused(*run, *out, "--resume")
     document.write_text("{")

@@ -17,9 +17,9 @@ from brief_repairs import brief_repairs
 from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
 from edgeflare.repair import candidate_choice, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_store import Attempt, StoredCandidates
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.stored_candidates import Attempt, StoredCandidates
 from networks import pair_of
 
 pytest.importorskip("litert_quantizer")

@@ -15,10 +15,10 @@ from called_commands import call_here, completed, document_of, refused
 from documents import Document
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.presentation.survey_words import rare_sentences
 from edgeflare.survey.rare.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_document import read_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
-from edgeflare.survey.shown.survey_words import rare_sentences
 from interrupted_commands import started
 from small_pairs import write_score_pair
 

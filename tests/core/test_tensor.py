@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.kept_rows import (
+from edgeflare.core.raw_output_rows import (
     UnreadableRowError,
     batch_from_bytes,
     joined,

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from documents import Document, as_json
 from edgeflare.campaign.campaign import run_campaign
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.coverage_phase import search_and_cover
-from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices import connection, stream

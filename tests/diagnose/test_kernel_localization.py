@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.diagnose.arm_probe import ProbedArm
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, find_onset
 from edgeflare.diagnose.layer_difference import KernelOnset
-from edgeflare.diagnose.probed_arm import ProbedArm
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
 from fault_injection import Planted, broken

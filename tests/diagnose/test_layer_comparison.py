@@ -20,7 +20,7 @@ from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import difference
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.rounding_noise import clipped
-from edgeflare.diagnose.tied_tensors import tied_tensors
+from edgeflare.diagnose.tensor_ties import tied_tensors
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from fitted_networks import NETS, Net, judged

@@ -20,7 +20,7 @@ from typer.main import get_command
 from called_commands import EXAMPLE, completed
 from edgeflare.cli.app import LazyCommand, app
 from edgeflare.conditions.condition_registry import own_conditions
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.domains.domain_registry import DOMAINS

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from edgeflare import installed_classes
+from edgeflare import class_registry
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.views import ImageView, ValuesView
@@ -24,7 +25,6 @@ from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
-from edgeflare.installed_classes import InstalledClasses
 
 NEEDED = {"tokens": {"vocabulary": 9}}
 """Settings that a domain cannot do without."""
@@ -130,7 +130,7 @@ def test_a_broken_domain_of_another_package_harms_no_file_of_ours(
         EntryPoint("aardvark", "no_such_module:Domain", "edgeflare.domains"),
         *entry_points(group="edgeflare.domains"),
     ]
-    monkeypatch.setattr(installed_classes, "entry_points", lambda **_group: entries)
+    monkeypatch.setattr(class_registry, "entry_points", lambda **_group: entries)
     monkeypatch.setattr(
         domain_registry, "DOMAINS", InstalledClasses("edgeflare.domains", "domain", Domain)
     )

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement_inputs import (
     JudgedSet,
     SeedSplit,
     SetName,

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from msgspec import structs
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.repair import candidate_choice, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
 from edgeflare.repair.candidate_plans import candidate_plans
-from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
+from edgeflare.repair.candidate_store import StoredCandidates
+from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
@@ -46,7 +47,6 @@ from edgeflare.repair.repair_cost import (
 )
 from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method, Target
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged
 from judgements import judgement
 from repaired_example import repair_by_shifts

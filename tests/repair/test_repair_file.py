@@ -20,8 +20,9 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.record.folder import FolderKind
-from edgeflare.repair.judging.judged_inputs import TIGHT
+from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
 from edgeflare.repair.judging.judgement import Figures
+from edgeflare.repair.judging.judgement_inputs import TIGHT
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Latency
@@ -33,6 +34,7 @@ from edgeflare.repair.repair_document import (
     repair_bytes,
 )
 from edgeflare.repair.repair_methods import CandidateDetails
+from edgeflare.repair.repair_output import MODEL, RECIPE, write_document, write_pair, write_repaired
 from edgeflare.repair.repair_requirements import (
     LEAST_SEEDS,
     can_be_repaired,
@@ -40,8 +42,6 @@ from edgeflare.repair.repair_requirements import (
     why_not_repaired,
 )
 from edgeflare.repair.repair_run import verdict
-from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_document, write_pair, write_repaired
-from edgeflare.repair.stored_candidates import FOLDER, Attempt, StoredCandidates
 from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes

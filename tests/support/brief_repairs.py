@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from edgeflare.repair import repair_cost, repair_run
-from edgeflare.repair.judging import judged_inputs
-from edgeflare.repair.judging.judged_inputs import judged_sets
+from edgeflare.repair.judging import judgement_inputs
+from edgeflare.repair.judging.judgement_inputs import judged_sets
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def brief_repairs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_run, "FIT_INPUTS", 100)
         patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=240))
-        patch.setattr(judged_inputs, "AT_ONCE", 16)
+        patch.setattr(judgement_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
         yield

@@ -15,13 +15,13 @@ from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, draft_to_jso
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import store_finding
-from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.rounds.draft_models import posed
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
-from edgeflare.conform.verdict.judging import judged
+from edgeflare.conform.verdict.operator_verdict import judged
 from edgeflare.devices.provenance import Provenance
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory

@@ -26,7 +26,7 @@ from edgeflare.conform.execution.kernel_arm import (
     RunFailureKind,
 )
 from edgeflare.conform.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_rounds import ConformRounds

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
-from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
+from edgeflare.survey.gate_judgement import DescribedGate, State
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
-from edgeflare.survey.items.surveyed_inputs import AskedInputs
-from edgeflare.survey.judged_gates import DescribedGate, State
+from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
     AskedPlan,
@@ -24,6 +23,7 @@ from edgeflare.survey.record.survey_document import (
     SurveyDocument,
     SurveyFinding,
 )
+from edgeflare.survey.survey_derivation import survey_document
 from edgeflare.survey.survey_gate import parse_gate
 
 CONDITIONS = ("fog", "dark")

@@ -18,7 +18,7 @@ from edgeflare.conform.drafts.draft import (
     drafted,
 )
 from edgeflare.conform.drafts.draft_mutation import MutationContext
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Configuration, Setting
 
 OPERATORS = ("ABS", "ADD", "CONCATENATION", "MEAN", "RELU", "RESHAPE", "SUM", "TRANSPOSE")

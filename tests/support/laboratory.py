@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from documents import Document, as_json, run_device, run_host, run_pair
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.campaign_record import run_recorded_campaign
 from edgeflare.campaign.device_readings import MonitoredDevice
 from edgeflare.campaign.observer import Progress, RefinementProgress
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt

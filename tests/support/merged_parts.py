@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from documents import Document
 from edgeflare.campaign.campaign import StoppedBy, run_campaign, run_screening
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.given_screening import GivenScreening, note_screening
+from edgeflare.campaign.screening_answers import GivenScreening, note_screening
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.tensor import RawBatch

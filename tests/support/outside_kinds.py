@@ -225,7 +225,7 @@ def _stored(folder: Path) -> None:
 
 
 def _read_candidates() -> None:
-    from edgeflare.repair.stored_candidates import StoredCandidates  # noqa: PLC0415
+    from edgeflare.repair.candidate_store import StoredCandidates  # noqa: PLC0415
 
     StoredCandidates(Path(), REPAIR, resume=True).read("weights")
 
@@ -282,7 +282,7 @@ def _lists(folder: Path) -> None:
 
 
 def _read_groups() -> None:
-    from edgeflare.survey.items.surveyed_inputs import groups_of_files  # noqa: PLC0415
+    from edgeflare.survey.items.survey_inputs import groups_of_files  # noqa: PLC0415
 
     groups_of_files(Path("tokens"), [f"{number}.png" for number in range(3)], "who")
 

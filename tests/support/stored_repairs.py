@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from documents import run_device, run_host
+from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.shift_details import Mixture
-from edgeflare.repair.stored_candidates import AskedShifts, RepairIdentity
 
 REPAIR = RepairIdentity(
     version="test",

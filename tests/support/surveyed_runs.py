@@ -12,8 +12,8 @@ from constructed_surveys import about_survey, as_asked, constructed_facts, drawn
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import to_json
-from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.record.survey_document import SurveyFinding, survey_bytes
+from edgeflare.survey.survey_derivation import survey_document
 from stored_runs import stored_run
 
 FINDINGS = tuple(

@@ -22,7 +22,7 @@ from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import decode_wav
 from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.survey.shown.shown_conditions import MOST_PARTS, write_contact_sheet
+from edgeflare.survey.presentation.condition_preview import MOST_PARTS, write_contact_sheet
 from parsed_pages import Parsed
 from stored_runs import chirp
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from documents import Document
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input

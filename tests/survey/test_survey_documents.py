@@ -35,13 +35,13 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.presentation.survey_csv import survey_csv
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_suite import survey_suite
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey, survey_bytes
-from edgeflare.survey.shown.survey_csv import survey_csv
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_suite import survey_suite
+from edgeflare.survey.survey_derivation import survey_document
 from parsed_pages import asks_for_nothing, well_formed
 
 SCHEMA = json.loads((files("edgeflare.survey.record") / "survey.schema.json").read_text("utf-8"))

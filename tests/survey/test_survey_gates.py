@@ -21,9 +21,7 @@ from edgeflare.conditions.condition_choice import ChosenCondition, chosen_condit
 from edgeflare.errors import UserError
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
-from edgeflare.survey.judged_gates import (
+from edgeflare.survey.gate_judgement import (
     GateOutcome,
     JudgedGates,
     conditions_left_out,
@@ -32,9 +30,11 @@ from edgeflare.survey.judged_gates import (
     require_each_once,
     surveyed_sets,
 )
-from edgeflare.survey.shown.gate_words import next_step
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_suite import survey_suite
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
+from edgeflare.survey.presentation.gate_words import next_step
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_suite import survey_suite
 from edgeflare.survey.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 
 CELLS = (Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("snow", 1))

@@ -14,8 +14,9 @@ from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
-from edgeflare.run.stored_answers import input_crc32
-from edgeflare.survey.items.surveyed_inputs import (
+from edgeflare.run.answer_rows import input_crc32
+from edgeflare.survey.gate_judgement import surveyed_sets
+from edgeflare.survey.items.survey_inputs import (
     AskedGroups,
     describe_inputs,
     groups_of_files,
@@ -23,12 +24,11 @@ from edgeflare.survey.items.surveyed_inputs import (
     require_enough,
     speaking_of_inputs,
 )
-from edgeflare.survey.items.surveyed_items import (
+from edgeflare.survey.items.survey_items import (
     SurveyedItems,
     require_same_input,
     require_same_inputs,
 )
-from edgeflare.survey.judged_gates import surveyed_sets
 from edgeflare.survey.record.survey_plan import NotedCondition, noted_conditions, noted_sets
 from linear_laboratory import linear_laboratory
 from surveying import CHOSEN, DARK, NOISE

@@ -26,10 +26,8 @@ from edgeflare.record.json_types import plain_json
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
-from edgeflare.survey.items.surveyed_inputs import AskedGroups, AskedInputs
-from edgeflare.survey.opened_survey import load_baseline
+from edgeflare.survey.items.survey_inputs import AskedGroups, AskedInputs
 from edgeflare.survey.record.survey_document import survey_bytes
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, read_facts, require_sound
 from edgeflare.survey.record.survey_plan import (
@@ -42,6 +40,8 @@ from edgeflare.survey.record.survey_plan import (
     noted_plan,
     resume_plan,
 )
+from edgeflare.survey.survey_derivation import derive_unwritten_survey
+from edgeflare.survey.survey_preparation import load_baseline
 from linear_laboratory import linear_laboratory
 from surveying import LaboratorySurvey
 

@@ -33,21 +33,21 @@ from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.survey.derived_survey import survey_document
-from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
-from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding, read_survey
-from edgeflare.survey.shown.severity_charts import severity_charts
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_tables import CLASSES, heat_tables, worst_first
-from edgeflare.survey.shown.survey_words import field_sentence, headline
-from edgeflare.survey.shown.worst_conditions import (
+from edgeflare.survey.presentation.severity_charts import severity_charts
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_tables import CLASSES, heat_tables, worst_first
+from edgeflare.survey.presentation.survey_words import field_sentence, headline
+from edgeflare.survey.presentation.worst_conditions import (
     CONDITIONS as MOST_CONDITIONS,
 )
-from edgeflare.survey.shown.worst_conditions import (
+from edgeflare.survey.presentation.worst_conditions import (
     EXAMPLES,
     worst_conditions,
     worst_conditions_html,
 )
+from edgeflare.survey.rates.rate_words import bounds, estimated, interval, percent
+from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding, read_survey
+from edgeflare.survey.survey_derivation import survey_document
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 from surveyed_runs import FINDINGS, surveyed_run
 
@@ -266,7 +266,7 @@ def test_no_axis_goes_beyond_all(monkeypatch: pytest.MonkeyPatch) -> None:
         figures.append(figure)
         return finish(title, figure, *rest)
 
-    monkeypatch.setattr("edgeflare.survey.shown.severity_charts.finish", kept)
+    monkeypatch.setattr("edgeflare.survey.presentation.severity_charts.finish", kept)
     document = constructed_document()
     unchanged, *severities = (
         changed(

@@ -34,19 +34,12 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_page
-from edgeflare.survey.derived_survey import survey_document
 from edgeflare.survey.estimate.rate import SignedEstimate
-from edgeflare.survey.judged_gates import DescribedGate, State
-from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
-from edgeflare.survey.record.survey_document import (
-    PairedItems,
-    SurveyComparison,
-    SurveyDocument,
-)
-from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_suite import survey_suite
-from edgeflare.survey.shown.survey_tables import (
+from edgeflare.survey.gate_judgement import DescribedGate, State
+from edgeflare.survey.presentation.survey_csv import COLUMNS, survey_csv
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_suite import survey_suite
+from edgeflare.survey.presentation.survey_tables import (
     WORST,
     WORST_CLASSES,
     baseline_tables,
@@ -56,12 +49,19 @@ from edgeflare.survey.shown.survey_tables import (
     slice_table,
     worst_first,
 )
-from edgeflare.survey.shown.survey_words import (
+from edgeflare.survey.presentation.survey_words import (
     accuracy_sentence,
     field_sentence,
     headline,
     release_sentence,
 )
+from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
+from edgeflare.survey.record.survey_document import (
+    PairedItems,
+    SurveyComparison,
+    SurveyDocument,
+)
+from edgeflare.survey.survey_derivation import survey_document
 
 
 @pytest.fixture

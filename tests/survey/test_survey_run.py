@@ -27,8 +27,8 @@ from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.survey.gate_judgement import JudgedGates
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.judged_gates import JudgedGates
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.survey.survey_gate import parse_gate
 from laboratory import Laboratory, untimed

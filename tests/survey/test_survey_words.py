@@ -23,11 +23,8 @@ from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.estimate.rate_interval import FieldInterval
-from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
-from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
-from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_words import (
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_words import (
     accuracy_sentence,
     cut_off,
     ending,
@@ -37,6 +34,9 @@ from edgeflare.survey.shown.survey_words import (
     rare_sentences,
     release_sentence,
 )
+from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
+from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
+from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument
 from parsed_pages import well_formed
 
 

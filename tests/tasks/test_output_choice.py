@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.core.kept_rows import batch_from_bytes
+from edgeflare.core.raw_output_rows import batch_from_bytes
 from edgeflare.core.task import ModelOutputs, OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError

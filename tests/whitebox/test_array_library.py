@@ -16,7 +16,7 @@ BLOCKED = """\
 import sys
 sys.modules["jax"] = None
 try:
-    import edgeflare.whitebox.translated_pair
+    import edgeflare.whitebox.pair_translation
 except Exception as error:
     print(type(error).__name__, error)
 """

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from edgeflare_agent.runtime.isolated_model import IsolatedModel
+    from edgeflare_agent.runtime.model_process import IsolatedModel
     from edgeflare_agent.runtime.model_runtime import (
         Acceleration,
         Batch,
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 _MODULES = (
-    "isolated_model",
+    "model_process",
     "model_runtime",
     "tflite.packages",
     "worker_process",

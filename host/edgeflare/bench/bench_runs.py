@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from edgeflare.bench.grid import BenchRun, Grid, check_pairs
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.observer import Observer
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profile

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from edgeflare.campaign.device_health import DeviceHealth
-from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline, batch_size
+from edgeflare.campaign.screening_answers import GivenScreening
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, WhiteboxQuery

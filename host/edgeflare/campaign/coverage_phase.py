@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.pipeline import MOST_RECOVERIES
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.input_space import Input
@@ -28,9 +28,9 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCoverage
+from edgeflare.run.finding_outcomes import sort_findings
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import device_of
-from edgeflare.run.sorted_findings import sort_findings
 from edgeflare.whitebox.neuron_coverage import CapturedNeurons
 
 _STREAM = 16

@@ -22,15 +22,15 @@ from edgeflare.campaign.device_readings import (
     Thermometer,
     WarningSink,
 )
-from edgeflare.core.kept_rows import OutputDecoders
 from edgeflare.core.query import Arm, EvaluatedQuery, Query
+from edgeflare.core.raw_output_rows import OutputDecoders
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.folder import remove_files
+from edgeflare.run.answer_rows import from_rows, to_row
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.seed_ids import device_of
-from edgeflare.run.stored_answers import from_rows, to_row
 
 _Ask = Callable[[int], EvaluatedQuery]
 """Asks the device of a seed, given its id, about the seed, on its own."""

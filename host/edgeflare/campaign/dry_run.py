@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.non_finite_outputs import begins, non_finite_lines, non_finite_rows
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.panel import Panel, PanelDeviceLost
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.answer import Answer

@@ -11,8 +11,8 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import EvaluatedQuery, Query
+from edgeflare.run.answer_rows import to_row
 from edgeflare.run.journal_rows import REPETITIONS, Role
-from edgeflare.run.stored_answers import to_row
 
 _Inputs = list[tuple[int, int, Input]]
 """Seed ids, repetitions and inputs of a batch."""

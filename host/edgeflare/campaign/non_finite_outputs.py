@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.core.kept_rows import OutputDecoders, restored_row
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.raw_output_rows import OutputDecoders, restored_row
 from edgeflare.core.tensor import unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE

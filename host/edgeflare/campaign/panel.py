@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.domain import Encoder
-from edgeflare.core.kept_rows import OutputDecoders, kept_row
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
+from edgeflare.core.raw_output_rows import OutputDecoders, kept_row
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import GivenRows, RawBatch

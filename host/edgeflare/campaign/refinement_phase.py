@@ -15,7 +15,7 @@ import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
+from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import RefinementProgress
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.goal import Trigger

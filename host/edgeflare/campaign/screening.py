@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
-from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
+from edgeflare.campaign.screening_answers import GivenScreening
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import EvaluatedQuery, Outcome
+from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
-from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 
 FOLDER = "deviating_seeds"

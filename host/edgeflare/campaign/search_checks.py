@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.query import Arm

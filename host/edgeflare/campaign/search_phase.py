@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain, chain_generator
-from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
+from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
 from edgeflare.core.query import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, unpack_rows

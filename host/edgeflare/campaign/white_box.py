@@ -15,7 +15,7 @@ from edgeflare.search.strategy import WhiteboxAnswer
 from edgeflare_protos.kernel_sets import Kernels
 
 if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second
-    from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair
+    from edgeflare.whitebox.pair_translation import ArmToTranslate, TranslatedPair
 
 
 class WhiteBox:
@@ -52,7 +52,7 @@ class WhiteBox:
 
     @cached_property
     def _translated(self) -> TranslatedPair:
-        from edgeflare.whitebox.translated_pair import TranslatedPair  # noqa: PLC0415
+        from edgeflare.whitebox.pair_translation import TranslatedPair  # noqa: PLC0415
 
         pair = self._pair
         if pair.original is None:
@@ -73,7 +73,7 @@ class WhiteBox:
         return TranslatedPair(arms, domain.space.level)
 
     def _arm(self, arm: Arm, source: str, kernels: Kernels) -> ArmToTranslate:
-        from edgeflare.whitebox.translated_pair import ArmToTranslate  # noqa: PLC0415
+        from edgeflare.whitebox.pair_translation import ArmToTranslate  # noqa: PLC0415
         from edgeflare.whitebox.translation_check import CHECKED_SEEDS  # noqa: PLC0415
 
         model = self._panel.host(arm)

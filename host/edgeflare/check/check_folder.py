@@ -104,7 +104,7 @@ class CheckFolder:
 
 def page_with_inputs(document: CheckDocument, folder: Path) -> str:
     """Return a check as an HTML page, with the inputs in its folder that are looked into."""
-    from edgeflare.check.looked_at import looked_at_html  # noqa: PLC0415 - takes time
+    from edgeflare.check.input_cards import looked_at_html  # noqa: PLC0415 - takes time
     from edgeflare.pages.html_page import html_page  # noqa: PLC0415
 
     return html_page(check_page(document, lambda: looked_at_html(document, folder)))

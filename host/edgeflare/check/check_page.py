@@ -10,7 +10,7 @@ from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.figures.decisions import ChangedInput
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
-from edgeflare.check.measured_tables import measured_sections
+from edgeflare.check.measurement_tables import measured_sections
 from edgeflare.check.sections import SECTION_OF, SectionState
 from edgeflare.check.verdict import Name
 from edgeflare.core.query import Arm

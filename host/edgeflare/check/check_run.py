@@ -20,8 +20,8 @@ from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.phases.answer_phase import ask_device
 from edgeflare.check.phases.check_record import CheckRecord
 from edgeflare.check.phases.device_phases import measure_cost, try_operators, vary_invocations
-from edgeflare.check.phases.drawn_phase import give_drawn_inputs
 from edgeflare.check.phases.pair_phases import look_into_layers, search_near, try_conditions
+from edgeflare.check.phases.random_input_phase import give_drawn_inputs
 from edgeflare.check.phases.repair_phase import mend, why_not_mended
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.device import connect

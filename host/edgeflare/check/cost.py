@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime
 from edgeflare.core.query import Arm
-from edgeflare.diagnose.layered_models import tflite_original
+from edgeflare.diagnose.layer_graphs import tflite_original
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.original import invocation_of

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.answers import changes_between
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.conditions.condition import changed_input

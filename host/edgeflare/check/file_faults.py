@@ -10,11 +10,11 @@ import numpy as np
 
 from edgeflare.campaign.dry_run import unread_by_model
 from edgeflare.check.figures.file import FileFault, FileFigures
-from edgeflare.check.handed_scales import scale_faults
+from edgeflare.check.scale_handover import scale_faults
 from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.layer_graphs import layered_compressed, layered_original
 from edgeflare.diagnose.layer_matching import match_layers
-from edgeflare.diagnose.layered_models import layered_compressed, layered_original
 from edgeflare.diagnose.option_differences import option_differences
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.figures.device import InvocationVariant
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.figures.file import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
 from edgeflare.core.query import Arm
+from edgeflare.diagnose.arm_probe import ProbedArm, State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
-from edgeflare.diagnose.layered_models import (
+from edgeflare.diagnose.layer_graphs import (
     LayeredModel,
     layered_compressed,
     layered_original,
@@ -27,16 +28,15 @@ from edgeflare.diagnose.layers.layer_comparison import (
     LayerComparison,
     compare_layers,
 )
+from edgeflare.diagnose.layers.layer_sources import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.layers_document import LayersDocument, cuts_off
 from edgeflare.diagnose.layers.layers_page import (
     constants_in_words,
     said_of_compression,
     wrong_in_words,
 )
-from edgeflare.diagnose.layers.opened_layers import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.original_comparison import OriginalSide
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
-from edgeflare.diagnose.probed_arm import ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.original import open_original

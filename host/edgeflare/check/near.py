@@ -13,16 +13,16 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.observer import Unobserved
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.check.answers import seconds_per_input
 from edgeflare.check.figures.nearness import NearFigures, SearchedModel
 from edgeflare.check.reference_compression import reference_int8
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm
-from edgeflare.diagnose.layered_models import tflite_original
+from edgeflare.diagnose.layer_graphs import tflite_original
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.record.atomic_file import write_atomically

@@ -14,9 +14,9 @@ from typing import Final
 
 from edgeflare.check.figures.device import OperatorFault, SeenOperators
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
+from edgeflare.conform.conformance_arms import conformance_on
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
-from edgeflare.conform.opened_conformance import conformance_on
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.record.conform_journal import begin_journal

@@ -16,11 +16,11 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.diverted_stderr import diverted_stderr
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
+from edgeflare.stderr_diversion import diverted_stderr
 
 _SIGNATURE = "serving_default"
 

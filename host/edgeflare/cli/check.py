@@ -14,7 +14,6 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.check.assumed_pair import assumed_of, assumed_toml, loaded_pair
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument, CheckRequest
@@ -24,6 +23,7 @@ from edgeflare.check.check_plan import planned_check
 from edgeflare.check.check_run import run_check
 from edgeflare.check.further_commands import command_about
 from edgeflare.check.gate_limits import LIMITS, read_limits
+from edgeflare.check.pair_assumptions import assumed_of, assumed_toml, loaded_pair
 from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options

@@ -19,10 +19,10 @@ from edgeflare.cli.fleet_session import UNDONE, fleet_session, saying_where
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.requested_replay import refuse_as_target
+from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError
-from edgeflare.fleet.opened_fleet import FleetWork
+from edgeflare.fleet.fleet_work import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns

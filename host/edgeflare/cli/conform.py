@@ -16,30 +16,30 @@ from edgeflare.cli.command_on_fleet import (
     look_at_fleet,
     run_on_fleet,
 )
+from edgeflare.cli.conformance_launch import (
+    RequestedConformance,
+    conform_kernel_sets,
+    run_requested_conformance,
+    try_conformance,
+)
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.requested_conformance import (
-    RequestedConformance,
-    conform_kernel_sets,
-    run_requested_conformance,
-    try_conformance,
-)
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
+from edgeflare.conform.presentation.conform_page import conform_page
+from edgeflare.conform.presentation.conform_terminal import (
+    listed_operators,
+    print_operators,
+)
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.record.conform_journal import asked_before
 from edgeflare.conform.rounds.model_figures import model_figures
-from edgeflare.conform.shown.conform_page import conform_page
-from edgeflare.conform.shown.conform_terminal import (
-    listed_operators,
-    print_operators,
-)
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError

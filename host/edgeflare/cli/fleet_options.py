@@ -12,7 +12,7 @@ import typer
 from edgeflare.errors import UserError
 from edgeflare.fleet.cluster.ray_cluster import LOCAL
 from edgeflare.fleet.fleet_file import local_fleet, read_fleet
-from edgeflare.fleet.opened_fleet import FleetWork
+from edgeflare.fleet.fleet_work import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.record.folder import FolderKind

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.fleet.opened_fleet import FleetWork, opened_fleet
+from edgeflare.fleet.fleet_work import FleetWork, opened_fleet
 from edgeflare.fleet.record.fleet_folder import PAGE
 from edgeflare.fleet.record.fleet_state import FleetState
 from edgeflare.fleet.unit_runs import UnitRuns

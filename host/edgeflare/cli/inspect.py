@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import run_options
 from edgeflare.cli.addition_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
@@ -29,9 +29,9 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, device_tensors, inspect_pair
-from edgeflare.diagnose.inspect.inspected_inputs import Found
+from edgeflare.diagnose.inspect.inspection_halves import MOST_INPUTS
+from edgeflare.diagnose.inspect.inspection_inputs import Found
 from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
-from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
 from edgeflare.record.atomic_file import write_atomically

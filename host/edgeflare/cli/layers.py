@@ -20,9 +20,9 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layer_comparison import compare_layers
+from edgeflare.diagnose.layers.layer_sources import OpenedLayers, open_layers
 from edgeflare.diagnose.layers.layers_document import LAYER_TABLE, LAYERS, layers_bytes
 from edgeflare.diagnose.layers.layers_page import layers_page
-from edgeflare.diagnose.layers.opened_layers import OpenedLayers, open_layers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.facts import count_of

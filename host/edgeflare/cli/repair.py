@@ -22,7 +22,7 @@ from edgeflare.cli.interruptible import (
 )
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.reported_repair import print_repair
+from edgeflare.cli.repair_presentation import print_repair
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -34,15 +34,15 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
 from edgeflare.repair.page.repair_page import searched_again
-from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_document import RepairDocument
+from edgeflare.repair.repair_output import MODEL, write_document
+from edgeflare.repair.repair_preview import planned_repair
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
 from edgeflare.repair.repair_run import RepairOutcome, repair_pair
-from edgeflare.repair.repaired_pair import MODEL, write_document
-from edgeflare.repair.repaired_search import (
+from edgeflare.repair.second_search import (
     FOLDER,
     require_same_ensemble,
     require_same_seeds,

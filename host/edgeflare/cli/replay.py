@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
@@ -23,7 +23,7 @@ from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import require_one_of
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.requested_replay import RequestedReplay, refuse_as_target, run_requested_replay
+from edgeflare.cli.replay_launch import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
@@ -120,7 +120,7 @@ def replay(
     decided = decided_by_user(trust)
     name = f"replay-{run.resolve().name}"
     if holds_conformance(directory := RunDirectory(run)):
-        from edgeflare.cli.replayed_conformance import replay_conformance  # noqa: PLC0415
+        from edgeflare.cli.conformance_replay import replay_conformance  # noqa: PLC0415
 
         refuse_options_of_searches(
             {

@@ -10,8 +10,8 @@ import typer
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console, unless_damaged
+from edgeflare.cli.presentation import Reported, extra_needed
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.diagnose.layers.layers_document import LAYERS
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.pages.junit import junit_xml
@@ -146,19 +146,19 @@ def _reported(directory: RunDirectory) -> Reported:
     if (directory.path / SURVEY_DOCUMENT).is_file():
         return _survey(directory)
     if holds_repair(directory):
-        from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below
+        from edgeflare.cli.repair_presentation import reported_repair  # noqa: PLC0415 - as below
 
         return reported_repair(directory)
     if (directory.path / CHECK_DOCUMENT).is_file():
-        from edgeflare.cli.reported_check import reported_check  # noqa: PLC0415 - as above
+        from edgeflare.cli.check_presentation import reported_check  # noqa: PLC0415 - as above
 
         return reported_check(directory)
     if (directory.path / LAYERS).is_file():
-        from edgeflare.cli.reported_layers import reported_layers  # noqa: PLC0415 - as above
+        from edgeflare.cli.layers_presentation import reported_layers  # noqa: PLC0415 - as above
 
         return reported_layers(directory)
     if holds_conformance(directory):
-        from edgeflare.cli.reported_conformance import reported_conformance  # noqa: PLC0415
+        from edgeflare.cli.conformance_presentation import reported_conformance  # noqa: PLC0415
 
         return reported_conformance(directory)
     document = load_document(directory)
@@ -166,7 +166,7 @@ def _reported(directory: RunDirectory) -> Reported:
 
 
 def _survey(directory: RunDirectory) -> Reported:
-    from edgeflare.cli.reported_survey import reported_survey  # noqa: PLC0415 - loads all of a room
+    from edgeflare.cli.survey_presentation import reported_survey  # noqa: PLC0415 - loads all of a room
 
     return reported_survey(directory)
 

@@ -18,7 +18,7 @@ from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
-from edgeflare.fleet.opened_fleet import FleetWork
+from edgeflare.fleet.fleet_work import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
 from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns

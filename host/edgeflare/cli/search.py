@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.campaign.given_screening import require_screening, require_unsearched
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
+from edgeflare.campaign.screening_answers import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds
@@ -22,8 +22,8 @@ from edgeflare.cli.kernel_set_matrix import (
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.requested_search import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_fleet import search_on_fleet
+from edgeflare.cli.search_launch import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import INTERRUPTED_BY

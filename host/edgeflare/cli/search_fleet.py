@@ -15,10 +15,10 @@ from edgeflare.cli.fleet_session import UNDONE, fleet_session, offered_line, say
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.requested_search import RequestedSearch, search_exit_code
 from edgeflare.cli.run_options import naming_other_host
+from edgeflare.cli.search_launch import RequestedSearch, search_exit_code
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.opened_fleet import FleetWork
+from edgeflare.fleet.fleet_work import FleetWork
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_request import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns

@@ -20,7 +20,7 @@ from edgeflare.cli.command_on_fleet import (
     run_on_fleet,
 )
 from edgeflare.cli.console import Console
-from edgeflare.cli.failures_reported import failures_reported
+from edgeflare.cli.failure_report import failures_reported
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
@@ -39,16 +39,16 @@ from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_warnings import undelegated
-from edgeflare.survey.judged_gates import HELD
-from edgeflare.survey.opened_survey import SurveyRequest, load_baseline, open_survey
+from edgeflare.survey.gate_judgement import HELD
+from edgeflare.survey.presentation.condition_preview import show_conditions
+from edgeflare.survey.presentation.survey_page import survey_page
+from edgeflare.survey.presentation.survey_words import ending
 from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
-from edgeflare.survey.shown.shown_conditions import show_conditions
-from edgeflare.survey.shown.survey_page import survey_page
-from edgeflare.survey.shown.survey_words import ending
 from edgeflare.survey.survey_look import SurveyLook, SurveyProgress, look_at, progress_of
+from edgeflare.survey.survey_preparation import SurveyRequest, load_baseline, open_survey
 from edgeflare.survey.survey_run import (
     Survey,
     begin_survey,

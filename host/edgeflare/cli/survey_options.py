@@ -12,7 +12,7 @@ from edgeflare.cli.option_values import require_finite
 from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
-from edgeflare.survey.items.surveyed_inputs import GROUPS_FILE
+from edgeflare.survey.items.survey_inputs import GROUPS_FILE
 from edgeflare.survey.record.survey_plan import (
     CONFIDENCE,
     FINDINGS,

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
 
+from edgeflare.class_registry import complaint, is_foreign
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import UserError
-from edgeflare.installed_classes import complaint, is_foreign
 
 GROUP = "edgeflare.conditions"
 """The group of entry points; each names a module that holds conditions."""

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel, stored_model
 from edgeflare.conform.verdict.arm_comparison import DEVICE, Ruler
-from edgeflare.conform.verdict.judging import ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
+from edgeflare.conform.verdict.operator_verdict import ruler
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes

@@ -16,11 +16,11 @@ from typing import Literal
 
 import numpy as np
 
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import CoarseLayer, Kind, coarse_layer
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.margin_error import Altered, MarginError
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
-from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.quantized_places import (
     BetterQuantization,
     Observed,
@@ -32,7 +32,7 @@ from edgeflare.diagnose.quantized_places import (
     quantized_places,
     stored_weights,
 )
-from edgeflare.diagnose.tied_tensors import joined_by
+from edgeflare.diagnose.tensor_ties import joined_by
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
 

@@ -20,6 +20,7 @@ from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.devices.device import Device
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import LAYERS_QUERIES, MOST_DEVICE_QUERIES, Evidence
@@ -34,14 +35,13 @@ from edgeflare.diagnose.execution_modes import (
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, ObservedKernels
 from edgeflare.diagnose.layer_difference import KernelOnset
-from edgeflare.diagnose.layered_models import (
+from edgeflare.diagnose.layer_graphs import (
     layered_compressed,
     layered_original,
     reason_not_seen,
     tflite_original,
 )
 from edgeflare.diagnose.output_stage import ModelReader, OutputStage
-from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.seed_disagreement import (
     MOST_SEEDS,
     Disagreement,
@@ -66,11 +66,11 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import TFLiteModel, open_tflite
+from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.systematic.differences import orders_between
 from edgeflare_protos.kernel_sets import Kernels
 

@@ -15,6 +15,7 @@ from math import inf
 from typing import TypeVar
 
 from edgeflare.core.query import Arm
+from edgeflare.diagnose.arm_probe import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.hidden_layers import follows_from, hidden_layers, where_hidden, where_unseen
 from edgeflare.diagnose.layer_difference import (
@@ -26,7 +27,6 @@ from edgeflare.diagnose.layer_difference import (
     layer_difference,
     layer_name,
 )
-from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, extract, is_readable, isolate, readable_outputs
 from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values

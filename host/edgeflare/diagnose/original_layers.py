@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.probed_arm import OpenProbe, State
+from edgeflare.diagnose.arm_probe import OpenProbe, State
 from edgeflare.models.detection_rows import with_unused_rows_zeroed
 from edgeflare.models.graph_parts import Part, extract_tails, isolate, tail_ends
 from edgeflare.models.model_probe import Probe, Values

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import QuantizedPart
 from edgeflare.diagnose.constant_error import constants_in_pairs
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_matching import CONVERSIONS
 from edgeflare.diagnose.margin_error import ReadOutputs
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
-from edgeflare.diagnose.probed_arm import State
 from edgeflare.diagnose.rounding_noise import WEIGHTED
-from edgeflare.diagnose.tied_tensors import JOINING, PRESCRIBED
+from edgeflare.diagnose.tensor_ties import JOINING, PRESCRIBED
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError
-from edgeflare.installed_classes import InstalledClasses
 from edgeflare.keyword_settings import constructed
 from edgeflare.record.json_types import JsonValue
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from edgeflare.conform.shown.conform_words import model_sentence, tried_words, worst_words
+from edgeflare.conform.presentation.conform_words import model_sentence, tried_words, worst_words
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.record.json_types import Count
 
 if TYPE_CHECKING:
+    from edgeflare.conform.finding_replay import RetriedFinding, RetryOutcome
     from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
-    from edgeflare.conform.retried_findings import RetriedFinding, RetryOutcome
 
 Cell = tuple[str, str]
 """An operator and a type."""

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from edgeflare import __version__
-from edgeflare.conform.retried_findings import RetryOutcome
+from edgeflare.conform.finding_replay import RetryOutcome
 from edgeflare.matrix.conform_matrix import CellResult, ConformFigures, ConformMatrix, RetryMatrix
 from edgeflare.record.json_types import CountFromOne
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from edgeflare.conform.shown.conform_words import finding_sentence
+from edgeflare.conform.presentation.conform_words import finding_sentence
 from edgeflare.matrix.conform_matrix import (
     Cell,
     CellResult,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from edgeflare.campaign.opened_pair import RefusedByDevice
+from edgeflare.campaign.pair_panel import RefusedByDevice
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 

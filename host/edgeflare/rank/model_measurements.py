@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from edgeflare.campaign.opened_pair import OpenedPair, host_arm, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, host_arm, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds

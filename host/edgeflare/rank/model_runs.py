@@ -14,6 +14,7 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
+from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import curve_of, nearness_db, rise
@@ -21,7 +22,6 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.run.stored_answers import from_rows
 
 
 @dataclass(frozen=True, slots=True)

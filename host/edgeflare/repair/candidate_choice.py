@@ -12,15 +12,16 @@ from tempfile import TemporaryDirectory
 
 from msgspec import structs
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
+from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
 from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
-from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
+from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
     EnoughTried,
@@ -32,7 +33,6 @@ from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.stored_candidates import Attempt, StoredCandidates, stored_file
 from edgeflare.run.exact_statistics import sign_test
 
 SURE = 0.05

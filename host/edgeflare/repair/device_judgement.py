@@ -8,14 +8,14 @@ from contextlib import closing, contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
-from edgeflare.repair.judging.judged_inputs import JudgedSet, SetName
 from edgeflare.repair.judging.judgement import figures
+from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.repair_cost import CostLimit, Latency, measure
 from edgeflare.repair.repair_document import BeforeAndAfter, OnDevice
 

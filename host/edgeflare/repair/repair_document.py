@@ -14,9 +14,9 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
-from edgeflare.repair.judging.judged_inputs import SeedCounts
 from edgeflare.repair.judging.judgement import Figures, Judgement
-from edgeflare.repair.judging.shown_inputs import ShownInput
+from edgeflare.repair.judging.judgement_inputs import SeedCounts
+from edgeflare.repair.judging.repair_examples import ShownInput
 from edgeflare.repair.precision_details import Residual
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails

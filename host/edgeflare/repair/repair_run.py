@@ -14,7 +14,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare import __version__
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
@@ -31,9 +31,11 @@ from edgeflare.repair.candidate_choice import (
     surely_gains,
 )
 from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
+from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
     JudgedSet,
     SeedSplit,
@@ -44,8 +46,7 @@ from edgeflare.repair.judging.judged_inputs import (
     original_label_of,
     split_seeds,
 )
-from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
-from edgeflare.repair.judging.shown_inputs import InputToShow, shown_inputs, write_shown
+from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
 from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import NO_LIMIT
@@ -57,17 +58,16 @@ from edgeflare.repair.repair_document import (
     RepairedModel,
     TriedCandidate,
 )
-from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.repaired_pair import (
+from edgeflare.repair.repair_output import (
     MODEL,
     RECIPE,
     write_document,
     write_pair,
     write_repaired,
 )
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
-from edgeflare.repair.stored_candidates import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice

@@ -13,9 +13,9 @@ from msgspec import structs
 
 from edgeflare.campaign.campaign import evaluate_again
 from edgeflare.campaign.campaign_context import SEEDS_FOLDER
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.observer import Observer
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import Seeds

@@ -21,9 +21,11 @@ from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
+from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.exact_statistics import exact_interval
+from edgeflare.run.finding_outcomes import SortedFindings, sort_findings
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import AnswerRow, Role
@@ -42,8 +44,6 @@ from edgeflare.run.run_document import (
 )
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_warnings import WARNINGS_KEY, undelegated
-from edgeflare.run.sorted_findings import SortedFindings, sort_findings
-from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from edgeflare.core.domain import Domain
-from edgeflare.core.kept_rows import OutputDecoders
 from edgeflare.core.query import Arm
+from edgeflare.core.raw_output_rows import OutputDecoders
 from edgeflare.core.task import Decoder, Task
 from edgeflare.core.truths import KeptTargets, Truths
 from edgeflare.domains.domain_registry import find_domain

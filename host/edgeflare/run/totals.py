@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from edgeflare.core.query import Arm
+from edgeflare.run.finding_outcomes import SortedFindings
 from edgeflare.run.harm import count_harms, harm_of_entry
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
@@ -20,7 +21,6 @@ from edgeflare.run.journal_rows import (
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Duplicates, HarmTotals, Totals
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.sorted_findings import SortedFindings
 
 OVERHEAD: tuple[Role, ...] = ("seed", "test", "verify", "canary")
 """Roles of inputs that are evaluated outside of the search."""

@@ -8,8 +8,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
+from edgeflare.class_registry import complaint, load_class
 from edgeflare.errors import UserError, suggestion
-from edgeflare.installed_classes import complaint, load_class
 from edgeflare.search.strategy import Strategy
 from edgeflare.search.strategy_parameters import (
     Parameter,

@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign import StoppedBy, evaluate_again
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
+from edgeflare.campaign.campaign_record import run_recorded_campaign
 from edgeflare.campaign.observer import Observer
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.screening import FOLDER as UNCHANGED_FOLDER
 from edgeflare.campaign.search_phase import FOLDER as CHANGED_FOLDER
 from edgeflare.core.goal import Find, Goal, Trigger
@@ -42,12 +42,11 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow
 from edgeflare.survey.baseline import BaselineSurvey
-from edgeflare.survey.derived_survey import derive_survey
+from edgeflare.survey.gate_judgement import JudgedGates
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED
-from edgeflare.survey.items.surveyed_items import SurveyedItems, require_same_inputs
-from edgeflare.survey.judged_gates import JudgedGates
+from edgeflare.survey.items.survey_items import SurveyedItems, require_same_inputs
 from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver
@@ -71,6 +70,7 @@ from edgeflare.survey.record.survey_plan import (
     noted_plan,
     resume_plan,
 )
+from edgeflare.survey.survey_derivation import derive_survey
 from edgeflare_protos.kernel_sets import Kernels
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.core.task import Task
-from edgeflare.installed_classes import InstalledClasses
 from edgeflare.keyword_settings import constructed
 from edgeflare.record.json_types import JsonValue
 

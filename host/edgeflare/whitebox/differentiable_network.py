@@ -20,8 +20,8 @@ from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare.python_callable import reason
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.neuron_coverage import WITHOUT_NEURONS, covered_neurons
+from edgeflare.whitebox.operator_translation import Array, TranslatedOperator
 from edgeflare.whitebox.operator_translations import TRANSLATIONS
-from edgeflare.whitebox.translated_operator import Array, TranslatedOperator
 
 Real = NDArray[np.float64]
 

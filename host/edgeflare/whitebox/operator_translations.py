@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.whitebox.array_library import jax, jnp, lax
-from edgeflare.whitebox.translated_operator import (
+from edgeflare.whitebox.operator_translation import (
     Array,
     TranslatedOperator,
     Translation,

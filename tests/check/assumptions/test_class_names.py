@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.class_names import assumed_classes
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 
 NAMES = ("shirt", "coat", "bag")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.inputs import assumed_inputs
 from edgeflare.domains.audio.wav_file import encode_wav
 from edgeflare.errors import UserError

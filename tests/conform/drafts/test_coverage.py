@@ -26,7 +26,7 @@ from edgeflare.conform.drafts.coverage import (
 )
 from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
 from edgeflare.conform.drafts.drawing import UniformDrawing
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.errors import UserError
 
 RELU = ("RELU", "float32")

@@ -32,7 +32,7 @@ from edgeflare.conform.drafts.near_drawing import (
     smaller_configuration,
 )
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from edgeflare.conform.findings.known_findings import (
     known_table,
     read_known,
 )
-from edgeflare.conform.shown.known_text import known_text
+from edgeflare.conform.presentation.known_toml import known_text
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import UserError
 

@@ -28,7 +28,7 @@ from edgeflare.conform.findings.shrinking_moves import (
     fitted_values,
 )
 from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import number
 from simulated_faults import SimulatedFault, drawn_fault
 

@@ -16,8 +16,8 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.elementwise.binary_operators import make_values_equal
-from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.operators.one_input.one_input_operator import constant
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.operators.pools import AveragePool, L2Pool, MaxPool, Pool
 from edgeflare.conform.operators.window_settings import Window, window_values
 from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm

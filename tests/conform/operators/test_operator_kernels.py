@@ -11,7 +11,7 @@ import pytest
 from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import WEIGHTED_SUMS, known_operators
+from edgeflare.conform.operators.operator_catalogue import WEIGHTED_SUMS, known_operators
 from edgeflare.conform.operators.pools import POOLS
 from edgeflare.conform.specification.operator_specification import OperandStyle
 from edgeflare.conform.specification.parameter import Configuration, dimensions

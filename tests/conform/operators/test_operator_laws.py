@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from drafting import fresh
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
 from edgeflare.conform.operators.elementwise.activation_tensors import drawn_output
-from edgeflare.conform.operators.known_operators import (
+from edgeflare.conform.operators.operator_catalogue import (
     ELEMENTWISE_OPERATORS,
     MOVEMENT_OPERATORS,
     ONE_INPUT_OPERATORS,

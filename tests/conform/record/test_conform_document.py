@@ -26,7 +26,7 @@ from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import (
     FoundFault,
     read_conformance,
@@ -38,7 +38,7 @@ from edgeflare.conform.record.finding_files import (
     store_finding,
     stored_model,
 )
-from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
+from edgeflare.conform.rounds.draft_models import PosedDraft, posed
 from edgeflare.conform.specification.operator_specification import steps
 from edgeflare.run.run_directory import RunDirectory, holds_conformance
 

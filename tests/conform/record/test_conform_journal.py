@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from conforming import ADD, SUM, a_header
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record import conform_header
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_journal import ConformJournal, begin_journal, resume_journal

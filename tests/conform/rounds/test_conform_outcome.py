@@ -27,7 +27,7 @@ from drafting import relu_chain
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import judge_drafts
+from edgeflare.conform.rounds.draft_verdict import judge_drafts
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory

@@ -38,7 +38,7 @@ from edgeflare.conform.rounds.conform_rounds import (
     judged_from_json,
 )
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import InfrastructureError, UserError
 

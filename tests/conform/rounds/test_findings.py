@@ -30,15 +30,15 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, drafted
 from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
+from edgeflare.conform.finding_replay import retried_findings
 from edgeflare.conform.findings.known_findings import KnownFinding, read_known
 from edgeflare.conform.operator_graph import Values
+from edgeflare.conform.presentation.known_toml import known_text
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
-from edgeflare.conform.retried_findings import retried_findings
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import judge_drafts, judge_packed
+from edgeflare.conform.rounds.draft_verdict import judge_drafts, judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
-from edgeflare.conform.shown.known_text import known_text
 from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 

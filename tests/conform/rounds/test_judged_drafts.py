@@ -27,7 +27,8 @@ from edgeflare.conform.rounds.conform_rounds import (
     judged_from_json,
     judged_to_json,
 )
-from edgeflare.conform.rounds.judged_draft import (
+from edgeflare.conform.rounds.draft_models import ROWS, PosedDraft, posed
+from edgeflare.conform.rounds.draft_verdict import (
     JudgedDraft,
     JudgedOperator,
     judge_alone,
@@ -35,7 +36,6 @@ from edgeflare.conform.rounds.judged_draft import (
     judge_lost,
     judge_packed,
 )
-from edgeflare.conform.rounds.posed_draft import ROWS, PosedDraft, posed
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict
 
 FAILED = ModelAnswer(failure=RunFailure("crash", "SIGSEGV"))

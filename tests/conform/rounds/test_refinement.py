@@ -15,9 +15,9 @@ from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.rounds.refinement import Refinement, with_failing
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 

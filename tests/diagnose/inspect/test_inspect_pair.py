@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
-from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
@@ -24,7 +24,7 @@ from edgeflare.diagnose.inspect.inspect_pair import (
     device_tensors,
     inspect_pair,
 )
-from edgeflare.diagnose.inspect.inspected_inputs import Found
+from edgeflare.diagnose.inspect.inspection_inputs import Found
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, UnitBehaviours
 from edgeflare.errors import UserError

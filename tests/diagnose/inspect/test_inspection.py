@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from edgeflare.diagnose.inspect import inspect_document as module
-from edgeflare.diagnose.inspect import kept_inputs
+from edgeflare.diagnose.inspect import inspection_halves
 from edgeflare.diagnose.inspect.behaviour_block import (
     CHOOSING,
     HELD_OUT,
@@ -34,7 +34,8 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
     load_inspection,
 )
-from edgeflare.diagnose.inspect.inspected_inputs import (
+from edgeflare.diagnose.inspect.inspection import Inspection, group_permutations
+from edgeflare.diagnose.inspect.inspection_inputs import (
     AT_ONCE,
     LEAST_LINES,
     MOST_CHOOSING,
@@ -46,7 +47,6 @@ from edgeflare.diagnose.inspect.inspected_inputs import (
     inspected_inputs,
     seed_halves,
 )
-from edgeflare.diagnose.inspect.inspection import Inspection, group_permutations
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.errors import UserError
@@ -136,7 +136,7 @@ def test_without_gradients_there_is_no_verdict_and_aucs_are_made_precise() -> No
 def test_a_group_lies_in_one_half_and_no_more_is_kept_than_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_inputs, "MOST_BYTES_KEPT", 4 * 192 * 300)
+    monkeypatch.setattr(inspection_halves, "MOST_BYTES_KEPT", 4 * 192 * 300)
     made = inputs(NETWORK, 500, np.random.default_rng(3))
     found = inspected(made, precision=0.001)
     assert (found.ended, found.inputs, sum(found.groups)) == ("full", 300, 150)

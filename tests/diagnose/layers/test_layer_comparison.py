@@ -12,7 +12,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.core.answer import Answer
-from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layers.device_comparison import DeviceSide, operators_together
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tied_tensors import tied_tensors
+from edgeflare.diagnose.tensor_ties import tied_tensors
 from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.activation_ranges import fit_ranges, logit_range, summand_range
 from edgeflare.repair.fitting.biases import fit_biases
-from edgeflare.repair.fitting.captured_tensors import captured
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (

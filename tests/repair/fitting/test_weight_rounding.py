@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from dynamic_range import quantize_weights
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.captured_tensors import captured
 from edgeflare.repair.fitting.gptq import Real, damped, output_errors, rounded_by_gptq
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_rounding import InputMoments, fit_rounding, round_original
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, untold

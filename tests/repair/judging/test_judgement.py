@@ -12,14 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamic_range import quantize_weights
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import judged_on, latency_on, refusal_by
-from edgeflare.repair.judging.judged_inputs import (
+from edgeflare.repair.judging.judgement import (
+    Change,
+    Figures,
+    Judgement,
+    SetAside,
+    accuracy_change,
+    change,
+    figures,
+    judged,
+    score,
+)
+from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
     SAMPLED,
     SEEDS,
@@ -33,18 +44,7 @@ from edgeflare.repair.judging.judged_inputs import (
     known_labels,
     split_seeds,
 )
-from edgeflare.repair.judging.judgement import (
-    Change,
-    Figures,
-    Judgement,
-    SetAside,
-    accuracy_change,
-    change,
-    figures,
-    judged,
-    score,
-)
-from edgeflare.repair.judging.shown_inputs import FOLDER, shown_inputs, write_shown
+from edgeflare.repair.judging.repair_examples import FOLDER, shown_inputs, write_shown
 from edgeflare_agent.runtime.launcher import LAUNCHER_VARIABLE
 from operator_chain import Step, write_tflite
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL

@@ -36,7 +36,7 @@ from edgeflare.repair.precision.precision_candidates import (
     path_points,
     search_precision,
 )
-from edgeflare.repair.precision.promoted_models import (
+from edgeflare.repair.precision.precision_promotion import (
     MarginComparison,
     MarginDifference,
     Measure,

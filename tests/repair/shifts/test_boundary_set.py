@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.observer import Unobserved
-from edgeflare.campaign.opened_pair import open_pair
-from edgeflare.campaign.recorded_campaign import describe_run, run_recorded_campaign
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.answer import Answer
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal

@@ -31,6 +31,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import SIDE
 from edgeflare.pages.comparison_plot import ComparisonPlot
 from edgeflare.pages.page_allowance import BUDGET, MOST, PageAllowance, allowance
+from edgeflare.report.html.input_views import StoredView, stored_views
 from edgeflare.report.html.pictures import GAINS, Picture, difference, pictures_of
 from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.sounds import (
@@ -46,7 +47,6 @@ from edgeflare.report.html.sounds import (
     spectrogram_image,
     waveform_image,
 )
-from edgeflare.report.html.stored_views import StoredView, stored_views
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators.operator_registry import Image
 from stored_runs import chirp, noisy, stored_run

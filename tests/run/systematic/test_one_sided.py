@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Confusion
-from edgeflare.core.kept_rows import OutputDecoders, kept_row
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
+from edgeflare.core.raw_output_rows import OutputDecoders, kept_row
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.run.exact_statistics import sign_test
@@ -25,8 +25,8 @@ from edgeflare.run.systematic.one_sided import (
 )
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
-from edgeflare.tasks.detection.detected import Candidates, DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
+from edgeflare.tasks.detection.detections import Candidates, DetectionRule, detected
 from edgeflare.tasks.value_decoder import Measure, ValueDecoder
 
 

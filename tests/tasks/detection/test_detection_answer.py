@@ -15,9 +15,9 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.boxes import DetectionView
-from edgeflare.tasks.detection.detected import DetectionRule, detected
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection
+from edgeflare.tasks.detection.detections import DetectionRule, detected
 
 DECODER = objects_decoder()
 

@@ -66,7 +66,7 @@ class CompiledRuntime:
     def open(self, content: bytes, options: Options) -> OpenedModel:
         """See `ModelRuntime`."""
         # A parent that only asks whether a file fits does not need it.
-        from edgeflare_agent.runtime.compiled.accelerated_model import (  # noqa: PLC0415
+        from edgeflare_agent.runtime.compiled.accelerator_model import (  # noqa: PLC0415
             AcceleratedModel,
         )
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from edgeflare_agent.runtime.model_runtime import ModelRejected, Options
-from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
+from edgeflare_agent.runtime.stderr_record import recorded_stderr
 from edgeflare_agent.runtime.tflite.model_tensors import described_model
 
 _STEP_BYTES = 64

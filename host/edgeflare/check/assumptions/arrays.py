@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
 from edgeflare.domains.array_domain import DTYPES
 from edgeflare.models.pair_file import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.errors import UserError
 from edgeflare.models.folder_labels import folder_labels
 from edgeflare.models.pair_file import Settings

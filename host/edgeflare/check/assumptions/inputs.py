@@ -13,7 +13,7 @@ from edgeflare.check.assumptions.arrays import (
     state_notes,
 )
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
 from edgeflare.check.assumptions.sounds import assumed_sounds
 from edgeflare.models.pair_file import Settings

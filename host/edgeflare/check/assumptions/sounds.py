@@ -8,7 +8,7 @@ import numpy as np
 
 from edgeflare.check.assumptions.arrays import input_names, table_lines
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.assumptions.given_inputs import GivenInputs
+from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.core.tensor import without_ones
 from edgeflare.domains.audio.audio_domain import DEFAULT_SAMPLE_RATE
 from edgeflare.domains.audio.sound_seeds import sound_format

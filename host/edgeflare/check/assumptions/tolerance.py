@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.campaign.opened_pair import host_arm
+from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError

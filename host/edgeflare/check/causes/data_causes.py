@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from edgeflare.check.causes.cause import Cause
-from edgeflare.check.causes.known_to_rules import AGREES, KnownToRules
+from edgeflare.check.causes.cause_evidence import AGREES, KnownToRules
 from edgeflare.check.estimate import share
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.core.query import Arm

@@ -9,10 +9,10 @@ import msgspec
 from edgeflare.check.figures.condition_cells import FieldFigures
 from edgeflare.check.figures.data import DataFigures, OtherReading
 from edgeflare.check.figures.device import DeviceFigures, SeenOperators
-from edgeflare.check.figures.drawn import DrawnFigures
 from edgeflare.check.figures.file import FileFault, FileFigures, SeenLayers
 from edgeflare.check.figures.inference_cost import CostFigures
 from edgeflare.check.figures.nearness import NearFigures
+from edgeflare.check.figures.random_input_figures import DrawnFigures
 from edgeflare.check.figures.repair_gain import MendFigures
 
 

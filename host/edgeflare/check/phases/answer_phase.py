@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.answers import (
     Answers,

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.answers import places
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.invocation_variants import pair_variants, variant_seconds

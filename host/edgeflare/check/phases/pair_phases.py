@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.answers import places
 from edgeflare.check.field import field_figures, field_seconds
 from edgeflare.check.figures.file import SeenLayers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.answers import seconds_per_input
 from edgeflare.check.causes.cause import OF_THE_FILE
 from edgeflare.check.phases.check_record import CheckRecord

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 from edgeflare.errors import UserError, suggestion
 

@@ -20,7 +20,7 @@ from edgeflare.conform.operator_graph import (
     OperatorGraph,
     Values,
 )
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Configuration
 
 FRESH = -1

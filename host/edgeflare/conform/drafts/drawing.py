@@ -22,7 +22,7 @@ from edgeflare.conform.drafts.cells import (
 from edgeflare.conform.drafts.coverage import Bucket, Coverage, draft_pairs
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.feeding import node_fed
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Configuration, Setting
 
 _CHOICES = 4

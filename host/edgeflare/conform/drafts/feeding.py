@@ -8,7 +8,7 @@ from dataclasses import replace
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, fits
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

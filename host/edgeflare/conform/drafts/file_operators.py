@@ -17,7 +17,7 @@ from edgeflare.conform.operator_graph import (
     Quantization,
     Values,
 )
-from edgeflare.conform.operators.known_operators import MOVEMENT_OPERATORS
+from edgeflare.conform.operators.operator_catalogue import MOVEMENT_OPERATORS
 from edgeflare.errors import UserError
 from edgeflare.models.model_structure import operator_name
 from edgeflare.models.tflite_graph import Graph, GraphTensor

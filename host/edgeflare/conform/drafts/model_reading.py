@@ -9,7 +9,7 @@ from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     UnknownOperatorForm,

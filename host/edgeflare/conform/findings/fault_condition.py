@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration
 from edgeflare.conform.findings.settings_table import SettingsTable, is_quantity, setting_names
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import suggestion
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.conform.findings.fault_condition import FaultCondition, condition_fault
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
 from edgeflare.errors import UserError, path_suggestion, suggestion

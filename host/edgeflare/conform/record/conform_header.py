@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from edgeflare.conform.drafts.cells import Cell
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.devices.decisive_provenance import (
     DEVICE_DECIDES,
     HOST_DECIDES,

@@ -11,7 +11,7 @@ from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, Values
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.specification.operator_specification import ExactAnswer, UnknownOperatorForm
 from edgeflare.errors import UserError

@@ -22,10 +22,10 @@ from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.finding_evidence import finding_key
 from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
 from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
+from edgeflare.conform.rounds.draft_verdict import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError

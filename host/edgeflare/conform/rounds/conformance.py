@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.findings.finding_evidence import Observation
-from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
 

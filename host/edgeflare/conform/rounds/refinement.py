@@ -23,7 +23,7 @@ from edgeflare.conform.findings.finding_evidence import (
 from edgeflare.conform.findings.grouping import FindingGroup, meets_any
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 

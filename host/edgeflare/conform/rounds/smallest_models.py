@@ -15,19 +15,19 @@ from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.joined_findings import JoinedFindings
-from edgeflare.conform.rounds.judged_draft import (
+from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import (
     JudgedOperator,
     judge_again,
     judge_alone,
     judge_lost,
     judge_packed,
 )
-from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.rounds.joint_findings import JoinedFindings
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import EdgeFlareError
-from edgeflare.installed_classes import InstalledClasses
 from edgeflare.untrusted_text import printable
 
 ENTRY_POINTS: Final = "edgeflare.reservations"

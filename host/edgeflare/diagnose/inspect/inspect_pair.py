@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
@@ -22,8 +22,8 @@ from edgeflare.diagnose.inspect.hypotheses import (
     hypothesis_values,
     require_varying,
 )
-from edgeflare.diagnose.inspect.inspected_inputs import Found, InspectedInputs, inspected_inputs
 from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection, require_precision
+from edgeflare.diagnose.inspect.inspection_inputs import Found, InspectedInputs, inspected_inputs
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
 from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, Row, UnitBehaviours
@@ -36,7 +36,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
 
 if TYPE_CHECKING:
-    from edgeflare.whitebox.translated_pair import TranslatedPair
+    from edgeflare.whitebox.pair_translation import TranslatedPair
 
 _Value = TypeVar("_Value", bound=np.generic)
 

@@ -24,8 +24,8 @@ from edgeflare.diagnose.inspect.behaviour_scores import (
 )
 from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
 from edgeflare.diagnose.inspect.hypotheses import DEVIATES
+from edgeflare.diagnose.inspect.inspection_halves import KeptInputs
 from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
-from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
 from edgeflare.diagnose.inspect.score_interval import limits
 
 MOST_LISTED: Final = 20

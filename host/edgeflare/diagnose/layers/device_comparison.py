@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.layer_difference import difference, layer_name
-from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes, listed
 from edgeflare.diagnose.layers.layer_figures import (
     ErrorSums,
@@ -16,7 +17,6 @@ from edgeflare.diagnose.layers.layer_figures import (
 )
 from edgeflare.diagnose.layers.layers_document import differs_on_device
 from edgeflare.diagnose.layers.wrong_together import WHOLE_DB, far_apart, wrong_together
-from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import ProbeFailed, Values

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
-from edgeflare.diagnose.layered_models import LayeredModel
+from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes
 from edgeflare.diagnose.layers.device_comparison import DeviceComparison, DeviceSide
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
 from edgeflare.diagnose.layers.original_comparison import OriginalComparison, OriginalSide
-from edgeflare.diagnose.probed_arm import OpenProbe, ProbedArm
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 

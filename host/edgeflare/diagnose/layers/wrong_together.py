@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from edgeflare.diagnose.arm_probe import ProbedArm, State
 from edgeflare.diagnose.layers.layer_figures import ErrorSums
-from edgeflare.diagnose.probed_arm import ProbedArm, State
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.model_probe import ProbeFailed

@@ -18,8 +18,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diverted_stderr import STDERR, diverted_stderr
 from edgeflare.errors import UserError
+from edgeflare.stderr_diversion import STDERR, diverted_stderr
 from edgeflare.untrusted_text import for_terminal
 
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from edgeflare.diverted_stderr import diverted_stderr
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.fleet_file import Fleet
+from edgeflare.stderr_diversion import diverted_stderr
 
 MODE: Final = "RAY_AUTH_MODE"
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable

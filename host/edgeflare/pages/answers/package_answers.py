@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
-from edgeflare.installed_classes import InstalledClasses
 from edgeflare.pages.answers.answer_form import AnswerBlock, AnsweredInput, AnswerForm, AnswerWords
 from edgeflare.pages.page import Block, Sentences
 from edgeflare.record.json_types import JsonValue, plain_json, read_text

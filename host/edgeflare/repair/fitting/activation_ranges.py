@@ -20,7 +20,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tied_tensors import TiedTensors, consumers, tied_tensors
+from edgeflare.diagnose.tensor_ties import TiedTensors, consumers, tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
@@ -29,8 +29,8 @@ from edgeflare.repair.fitting.biases import (
     has_integer_bias,
     write_bias,
 )
-from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare.tasks.classification import softmax
 

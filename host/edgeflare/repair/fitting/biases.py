@@ -20,13 +20,13 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tied_tensors import consumers, moves_values
+from edgeflare.diagnose.tensor_ties import consumers, moves_values
 from edgeflare.models.graph_parts import extract, isolate
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]

@@ -24,9 +24,9 @@ from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_writer import written
 from edgeflare.outside_text import json_value
-from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 
 Recipe = tuple[Mapping[str, Any], ...]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from edgeflare.campaign.opened_pair import host_arm
+from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError

@@ -24,15 +24,15 @@ from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.biases import has_integer_bias, real_bias, write_bias
-from edgeflare.repair.fitting.captured_tensors import StepwiseExecution, captured
 from edgeflare.repair.fitting.gptq import MOST_STEPS, Real, damped, rounded_by_gptq
-from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
-from edgeflare.repair.fitting.unfolded_inputs import (
+from edgeflare.repair.fitting.im2col import (
     UNFOLDED,
     grouped_weights,
     unfolded_inputs,
     ungrouped_weights,
 )
+from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import StepwiseExecution, captured
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 
 _RIDGE = 0.01

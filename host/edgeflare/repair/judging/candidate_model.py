@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair, host_arm
+from edgeflare.campaign.pair_panel import OpenedPair, host_arm
 from edgeflare.campaign.panel import ArmModel
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.record.json_types import Count, Share
 from edgeflare.repair.judging.candidate_model import open_candidate
-from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet, SetName
+from edgeflare.repair.judging.judgement_inputs import SAMPLED, TIGHT, WIDE, JudgedSet, SetName
 from edgeflare.run.exact_statistics import sign_test
 
 BIG_MARGIN = 1 / 128

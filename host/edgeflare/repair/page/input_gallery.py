@@ -6,7 +6,7 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.html_page import page_environment
 from edgeflare.pages.page_allowance import allowance
-from edgeflare.repair.judging.shown_inputs import ChangeKind
+from edgeflare.repair.judging.repair_examples import ChangeKind
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.run.run_directory import RunDirectory

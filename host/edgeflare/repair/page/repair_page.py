@@ -15,9 +15,9 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number
 from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sentences, Table
-from edgeflare.repair.judging.judged_inputs import SetName
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
-from edgeflare.repair.judging.shown_inputs import FOLDER, ChangeKind
+from edgeflare.repair.judging.judgement_inputs import SetName
+from edgeflare.repair.judging.repair_examples import FOLDER, ChangeKind
 from edgeflare.repair.repair_document import (
     OfferedCandidate,
     RepairDocument,

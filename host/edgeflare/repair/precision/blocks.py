@@ -28,8 +28,8 @@ from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
 from edgeflare.repair.fitting.biases import feeds_softmax_alone
-from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare.repair.precision_details import Block
 
 

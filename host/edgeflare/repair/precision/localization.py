@@ -39,7 +39,7 @@ from edgeflare.repair.precision.blocks import (
     operator_errors,
     operators_of,
 )
-from edgeflare.repair.precision.promoted_models import Measure
+from edgeflare.repair.precision.precision_promotion import Measure
 from edgeflare.repair.precision_details import Block, Residual
 
 Real = NDArray[np.float64]

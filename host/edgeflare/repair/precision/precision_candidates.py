@@ -33,7 +33,7 @@ from edgeflare.repair.precision.localization import (
     residual_scores,
     spectrum_scores,
 )
-from edgeflare.repair.precision.promoted_models import (
+from edgeflare.repair.precision.precision_promotion import (
     MarginComparison,
     Measure,
     PromotedModel,

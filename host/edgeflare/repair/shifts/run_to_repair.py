@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, EvaluatedQuery

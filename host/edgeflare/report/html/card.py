@@ -22,10 +22,10 @@ from edgeflare.report.answer_words import (
 )
 from edgeflare.report.entry_names import named_kind, seed_of, sort
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
+from edgeflare.report.html.input_views import StoredView, stored_views
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import Shot, ShotGroup, shot_groups
 from edgeflare.report.html.sounds import SoundFigure
-from edgeflare.report.html.stored_views import StoredView, stored_views
 from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory

@@ -17,7 +17,7 @@ import numpy as np
 
 from edgeflare.core.views import ImageView
 from edgeflare.pages.answers.answer_form import SIDE, DrawnBox, DrawnPoint
-from edgeflare.report.html.stored_views import StoredView
+from edgeflare.report.html.input_views import StoredView
 from edgeflare_operators.operator_registry import Image
 
 GAINS = (64, 32, 16, 8, 4, 2, 1, 0.5)

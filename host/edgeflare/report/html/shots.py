@@ -9,9 +9,9 @@ from typing import TypeAlias
 from edgeflare.core.views import CurvesView, PartsView, SoundView, ValuesView
 from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.pages.page_allowance import PageAllowance
+from edgeflare.report.html.input_views import StoredView
 from edgeflare.report.html.pictures import Picture, pictures_of
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
-from edgeflare.report.html.stored_views import StoredView
 
 Shot: TypeAlias = Picture | SoundFigure | ComparisonPlot
 

@@ -16,8 +16,8 @@ from edgeflare.core.views import SoundView
 from edgeflare.domains.audio.wav_file import encode_wav
 from edgeflare.pages.answers.answer_form import AnswerBlock
 from edgeflare.pages.page_allowance import PageAllowance
+from edgeflare.report.html.input_views import StoredView
 from edgeflare.report.html.pictures import GAINS, image_uri
-from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image
 
 COLUMNS = 224

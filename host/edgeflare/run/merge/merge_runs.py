@@ -17,7 +17,7 @@ from edgeflare.record.folder import ClaimedFolder
 from edgeflare.record.journal import DamagedJournalError, reporting_damage
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.merge.merged_description import describe_merged
+from edgeflare.run.merge.merge_description import describe_merged
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.merge.seed_owners import SeedOwners, find_owners
 from edgeflare.run.run_directory import FIXED_FILES, RUN, RunDirectory, fixed_name, list_journals

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.joint_answer import JointAnswer
-from edgeflare.core.kept_rows import OutputDecoders, batch_from_bytes
 from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.raw_output_rows import OutputDecoders, batch_from_bytes
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import tensor_bytes
 from edgeflare.run.systematic.figures import (

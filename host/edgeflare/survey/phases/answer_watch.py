@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.core.query import EvaluatedQuery
+from edgeflare.run.answer_rows import from_rows, to_row
 from edgeflare.run.journal_rows import AnswerRow
-from edgeflare.run.stored_answers import from_rows, to_row
 
 
 @dataclass(frozen=True, slots=True)

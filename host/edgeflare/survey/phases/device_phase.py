@@ -26,11 +26,11 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.estimate.rate import Rate
+from edgeflare.survey.gate_judgement import JudgedGates
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
-from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems, require_same_input
-from edgeflare.survey.judged_gates import JudgedGates
+from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems, require_same_input
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
 from edgeflare.survey.rates.slices import overall_rate

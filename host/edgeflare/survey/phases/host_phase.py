@@ -9,9 +9,9 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, answers_by_arm
-from edgeflare.run.stored_answers import input_crc32
+from edgeflare.run.answer_rows import input_crc32
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems
+from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.record.survey_journal import DISTANCE_KEY
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.journal import RunJournal

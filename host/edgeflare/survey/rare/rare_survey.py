@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.conditions.condition import SEVERITIES, Condition
 from edgeflare.core.answer import Answer
 from edgeflare.core.input_space import Input, InputSpace

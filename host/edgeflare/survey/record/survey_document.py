@@ -21,8 +21,8 @@ from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDevice
 from edgeflare.survey.estimate.rate import SignedEstimate
 from edgeflare.survey.estimate.rate_interval import FieldInterval
-from edgeflare.survey.items.surveyed_inputs import AskedInputs
-from edgeflare.survey.judged_gates import DescribedGate
+from edgeflare.survey.gate_judgement import DescribedGate
+from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.rates.group_differences import GroupDifferences
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_plan import EarlierEnds

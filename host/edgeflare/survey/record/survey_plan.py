@@ -21,7 +21,7 @@ from edgeflare.record.request import DERIVED, Option, require_same_request
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
-from edgeflare.survey.items.surveyed_inputs import AskedGroups, AskedInputs
+from edgeflare.survey.items.survey_inputs import AskedGroups, AskedInputs
 from edgeflare.survey.survey_gate import parse_gate
 
 ENDED_KEY = "survey_ended"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.tasks.detection.box_matching import pairwise_iou
-from edgeflare.tasks.detection.detected import Candidates, Detected
+from edgeflare.tasks.detection.detections import Candidates, Detected
 
 
 def mean_average_precision(pictures: Sequence[tuple[Detected | None, Detected]]) -> float | None:

@@ -17,18 +17,18 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.boxes import DetectionView, ShownBox
 from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows
-from edgeflare.tasks.detection.detected import (
-    NO_CANDIDATES,
-    Candidates,
-    Detected,
-    DetectionRule,
-    detected,
-)
 from edgeflare.tasks.detection.detection_answer import (
     APPEARED,
     VANISHED,
     DetectionAnswer,
     object_differences,
+)
+from edgeflare.tasks.detection.detections import (
+    NO_CANDIDATES,
+    Candidates,
+    Detected,
+    DetectionRule,
+    detected,
 )
 from edgeflare.tasks.output_values import tie_width
 

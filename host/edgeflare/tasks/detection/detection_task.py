@@ -24,9 +24,9 @@ from edgeflare.tasks.detection.box_decodings import (
     grid_anchors,
 )
 from edgeflare.tasks.detection.box_matching import require_scipy
-from edgeflare.tasks.detection.detected import DetectionRule
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_decoder import DetectionDecoder
+from edgeflare.tasks.detection.detections import DetectionRule
 from edgeflare.tasks.output_choice import is_numeric, listed, named_output, open_outputs
 from edgeflare.tasks.output_values import output_values
 

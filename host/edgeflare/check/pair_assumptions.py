@@ -1,0 +1,141 @@
+"""What is assumed of two models and some inputs that come without a `pair.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from edgeflare.check.assumptions.arrays import assumed_state
+from edgeflare.check.assumptions.assumption import Assumption
+from edgeflare.check.assumptions.class_names import assumed_classes
+from edgeflare.check.assumptions.input_source import GivenInputs
+from edgeflare.check.assumptions.inputs import assumed_inputs
+from edgeflare.check.assumptions.outputs import assumed_outputs
+from edgeflare.check.assumptions.pictures import picture_size
+from edgeflare.check.assumptions.tolerance import measured_tolerance
+from edgeflare.errors import path_suggestion
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.pair_toml import pair_toml
+from edgeflare.models.tflite_file import is_flatbuffer
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.trust import Trust
+
+_RELATIVE: Final = 0.1
+"""The tolerance of values that do not vary: a tenth of them."""
+
+
+def assumed_of(compressed: Path, given: Settings) -> Assumption:
+    """Return what is assumed of a pair whose compressed model is known.
+
+    Values that are compared as numbers have any tolerance then; see `with_tolerance`.
+
+    Args:
+        compressed: file of the compressed model.
+        given: what the user says, where the inputs are among it.
+
+    Raises:
+        UserError: the file cannot be read.
+
+    """
+    content = read_model_file(compressed)
+    original = given.original or ""
+    broken = original.endswith(".tflite") and not is_flatbuffer(read_model_file(Path(original)))
+    if broken or not is_flatbuffer(content) or given.seeds is None:
+        return Assumption()  # whoever opens it says what is wrong
+    graph = Graph(content, str(compressed))
+    found = GivenInputs.at(Path(given.seeds))
+    if not found.kind:
+        return Assumption(refused=_nothing_known(found.path))
+    inputs = assumed_inputs(graph, found, given)
+    if given.outputs is not None:  # which only classes have
+        return inputs
+    state = assumed_state(graph, found)
+    picture = picture_size(graph.tensors[graph.inputs[0]])
+    outputs = assumed_outputs(graph, state, picture, found.arrays)
+    names = Assumption()
+    if outputs.classes and given.classes is None:
+        names = assumed_classes(content, found, outputs.classes)
+    return outputs.beside(names).beside(inputs)
+
+
+def _nothing_known(path: Path) -> str:
+    """Return that nothing at a path can be inputs, and what can."""
+    known = "an .npz of arrays, or a folder of pictures, WAV or FLAC files or .npy files"
+    if not path.exists():
+        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        return f"there are no inputs at {path}{like}: give {known} with --inputs"
+    return f"{path} holds no inputs that can be read: give {known} with --inputs"
+
+
+def loaded_pair(assumed: Assumption, given: Settings, decided: Trust) -> Pair:
+    """Load a pair with what is assumed of it, a tolerance that is measured among it.
+
+    Args:
+        assumed: what `assumed_of` returned.
+        given: what the user says.
+        decided: the user's decision on Python functions.
+
+    Raises:
+        UserError: it is not what it should be.
+        InfrastructureError: a worker process does not come up.
+
+    """
+    task = assumed.settings.task or {}
+    if task.get("name") != "regression":
+        return _with_notes(assumed, given, decided)
+    some = replace(assumed, settings=replace(assumed.settings, task={**task, "tolerance": 1.0}))
+    measured = None
+    if not assumed.refused:
+        measured = measured_tolerance(_with_notes(some, given, decided))
+    if measured is None:
+        settled = {**task, "distance": "relative", "tolerance": _RELATIVE}
+        note = f"values are the same where they are within {_RELATIVE:.0%} of each other"
+    else:
+        tolerance, inputs = measured
+        settled = {**task, "tolerance": tolerance}
+        note = (
+            f"values are the same up to a distance of {tolerance:g}, a tenth of how far they spread"
+            f" over {inputs} inputs"
+        )
+    first, *others = assumed.notes
+    known = replace(assumed.settings, task=settled)
+    return _with_notes(
+        replace(assumed, settings=known, notes=(first, note, *others)), given, decided
+    )
+
+
+def _with_notes(assumed: Assumption, given: Settings, decided: Trust) -> Pair:
+    pair = load_pair(None, given.over(assumed.settings), decided, "--inputs")
+    return replace(pair, notes=(*pair.notes, *assumed.notes))
+
+
+def assumed_toml(pair: Pair, lines: tuple[str, ...] = ()) -> str:
+    """Return a `pair.toml` of a pair, with what was assumed, its notes, as comments.
+
+    Args:
+        pair: a pair whose notes say what was assumed.
+        lines: what the user has to complete; nothing is then said of inputs.
+
+    """
+    text = pair_toml(pair, pair.name, str(pair.compressed.absolute()), inputs=not lines)
+    return "\n".join(
+        [
+            "# Written by edgeflare check. What was assumed, and may have to be corrected:",
+            *(f"# - {one}" for one in pair.notes),
+            text,
+            *(["# What nobody knows but you; correct these lines:", *lines, ""] if lines else []),
+            *_COMMENTS,
+        ]
+    )
+
+
+_COMMENTS: Final = (
+    "# Other tasks are threshold, detection, segmentation, transcript, regression: docs/tasks.md.",
+    "# Of pictures, model input = (pixel / scale - mean) / std; other inputs: docs/pairs.md.",
+    "# [gates]",
+    "# accuracy-drop = 0.01",
+    "",
+)

@@ -1,0 +1,208 @@
+"""A conformance run as it was asked for on the command line: on one device, or on each kernel set.
+
+With `--device NAME/all` there is a run on each kernel set of a device, and two tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import INTERRUPTED, interrupt_error, interruptible
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets, stopping_said, try_kernel_sets
+from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
+from edgeflare.cli.progress import observe, say
+from edgeflare.cli.quiet import result
+from edgeflare.cli.run_options import RunFolder
+from edgeflare.conform.conform_run import ConformanceRun, run_conformance
+from edgeflare.conform.conformance_arms import OpenedConformance, open_conformance
+from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.findings.known_findings import KnownFinding
+from edgeflare.conform.presentation.conform_terminal import look_lines
+from edgeflare.conform.record.conform_document import (
+    ConformDocument,
+    ModelCoverage,
+    read_conformance,
+)
+from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
+from edgeflare.conform.record.conform_journal import begin_journal, require_same_run, resume_journal
+from edgeflare.core.interrupt import Interrupt
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import InfrastructureError
+from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix_document import conform_matrix_document
+from edgeflare.matrix.conform_matrix_table import conform_matrix_section
+from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.matrix_document import write_matrix
+from edgeflare.matrix.matrix_folder import claimed_matrix
+from edgeflare.pages.terminal import print_section
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
+from edgeflare.trust import Trust
+from edgeflare.untrusted_text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedConformance:
+    """A conformance run that was asked for.
+
+    Attributes:
+        request: what is drawn.
+        model: what is known of the model that the user named; None for none.
+        reading: operators of that model; None for none.
+        known: findings that do not count.
+        folder: whether the run begins anew, replaces one or goes on.
+
+    """
+
+    request: ConformRequest
+    model: ModelCoverage | None
+    reading: ModelReading | None
+    known: Sequence[KnownFinding]
+    folder: RunFolder
+
+
+def run_requested_conformance(
+    asked: RequestedConformance, profile: Profile, path: Path, resumed_at: Path
+) -> ConformDocument:
+    """Run it, its progress shown, and return its document.
+
+    Args:
+        asked: the run.
+        profile: the device.
+        path: the run directory.
+        resumed_at: what the user names to go on with it.
+
+    Raises:
+        UserError: it cannot be done as it was asked for.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    console = Console(stderr=True)
+    with ExitStack() as stack, interruptible("awaiting the round under way") as interrupt:
+        opened = _opened(profile, stack, console, interrupt)
+        header = opened.header(asked.request)
+        if asked.folder.resume:
+            journal = resume_journal(path, header)
+        else:
+            journal = begin_journal(path, header, overwrite=asked.folder.overwrite)
+        stack.callback(journal.close)
+        run = ConformanceRun(
+            header, RunDirectory(path), journal, asked.model, asked.reading, asked.known
+        )
+        try:
+            with observe(console) as observer:
+                return run_conformance(run, opened.arms, observer, interrupt.asked_by)
+        except InfrastructureError as error:
+            if interrupt.asked():
+                raise interrupt_error(interrupt.by) from error
+            raise InfrastructureError(
+                f"{error}; the same command with --out {resumed_at} --resume goes on"
+            ) from error
+
+
+def requested_header(asked: RequestedConformance, profile: Profile) -> ConformHeader:
+    """Open the device, and return what run it would be.
+
+    Raises:
+        UserError, InfrastructureError: see `run_requested_conformance`.
+
+    """
+    with ExitStack() as stack, interruptible() as interrupt:
+        return _opened(profile, stack, Console(stderr=True), interrupt).header(asked.request)
+
+
+def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -> None:
+    """Open the device, and print what a run would do; nothing is written.
+
+    Raises:
+        UserError, InfrastructureError: see `run_requested_conformance`.
+
+    """
+    with ExitStack() as stack, interruptible() as interrupt:
+        opened = _opened(profile, stack, Console(stderr=True), interrupt)
+        header = opened.header(asked.request)
+        for line in look_lines(header, asked.model, path):
+            Console().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def conform_kernel_sets(
+    asked: RequestedConformance, device: str, trust: Trust, *, dry_run: bool, as_json: bool
+) -> int:
+    """Run it on each kernel set of a device, and return the exit code.
+
+    Args:
+        asked: the run; its time is that of each kernel set.
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        dry_run: only say what would be done.
+        as_json: print the document, and no table.
+
+    Raises:
+        UserError: it cannot be done as it was asked for.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    out = matrix_path(asked.folder, "conform")
+    if dry_run:
+        try_kernel_sets(device, trust, out, lambda one, path: try_conformance(asked, one, path))
+        return 0
+
+    def conform_on(profile: Profile, path: Path) -> ConformDocument:
+        if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:
+            return ended
+        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        done = run_requested_conformance(own, profile, path, resumed_at=out)
+        if done.interrupted_by is not None:
+            raise RunStopped
+        return done
+
+    folder = asked.folder
+    with claimed_matrix(out, resume=folder.resume, overwrite=folder.overwrite):
+        try:
+            with stopping_said(out):
+                runs = run_kernel_sets(device, trust, out, conform_on, overwrite=folder.overwrite)
+        except RunStopped:
+            return INTERRUPTED
+        matrix = conform_matrix(runs)
+        document, shown = conform_matrix_document(matrix), conform_matrix_section(matrix)
+        write_matrix(document, shown, out)
+    if as_json:
+        typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
+    else:
+        print_section(Console(), shown)
+        first = next(one.profile.kernels for one in runs if one.result is not None)
+        say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
+    result(out)
+    return int(any(row.new for row in matrix.rows))
+
+
+def _opened(
+    profile: Profile, stack: ExitStack, console: Console, interrupt: Interrupt
+) -> OpenedConformance:
+    with console.status(f"opening {escape(printable(profile.name))}"):
+        return open_conformance(profile, stack, interrupt.asked)
+
+
+def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> ConformDocument | None:
+    """Return the document of the same run if it has ended: what it shrank would be lost else.
+
+    Raises:
+        UserError: it is a run of a device or a host that may answer otherwise.
+
+    """
+    directory = RunDirectory(path)
+    if not (path / CONFORM_DOCUMENT).exists():
+        return None
+    document = read_conformance(directory)
+    if document.request != asked.request or document.interrupted_by is not None:
+        return None
+    require_same_run(path, requested_header(asked, profile))
+    return document

@@ -1,0 +1,129 @@
+"""`edgeflare replay` of a conformance run: the models of its findings, tried again on a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets
+from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.progress import say
+from edgeflare.cli.quiet import result
+from edgeflare.cli.replay_launch import refuse_as_target
+from edgeflare.conform.conformance_arms import open_conformance
+from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, stored_models
+from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
+from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
+from edgeflare.conform.record.finding_files import StoredModel
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
+from edgeflare.errors import UserError
+from edgeflare.matrix.conform_matrix import retry_matrix
+from edgeflare.matrix.conform_matrix_document import retry_matrix_document
+from edgeflare.matrix.conform_matrix_table import retry_matrix_section
+from edgeflare.matrix.matrix_document import write_matrix
+from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
+from edgeflare.pages.terminal import print_section
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.trust import Trust
+from edgeflare.untrusted_text import printable
+
+
+def replay_conformance(
+    directory: RunDirectory,
+    device: Sequence[str] | None,
+    trust: Trust,
+    out: Path | None,
+    *,
+    overwrite: bool,
+) -> int:
+    """Try the findings of a conformance run again, print what became of them, keep what fails.
+
+    Args:
+        directory: directory of the run.
+        device: the one to try them on; None for the run's own, if that is a shipped emulated one.
+        trust: the user's decision on its profile.
+        out: where to write what fails; None for a new folder in runs/.
+        overwrite: replace the run that is there.
+
+    Returns:
+        The exit code: 1 if one fails that counts.
+
+    Raises:
+        UserError: the run cannot be read or found nothing, or there is no such device.
+        InfrastructureError: the device does not come up, or is lost for good.
+
+    """
+    document = read_conformance(directory)
+    models = stored_models(directory, document)
+    matrix = device is not None and is_matrix(device)
+    profiles = [] if matrix else [_profile(device, document.device.name, trust)]
+    name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = out or Path("runs") / name
+    refuse_as_target(path, "what is replayed", directory.path)
+
+    def retried(profile: Profile, path: Path) -> list[RetriedFinding]:
+        return _retried(document, models, profile, path, overwrite=overwrite)
+
+    if device is not None and matrix:
+        check_matrix_folder(path, resume=False, overwrite=overwrite)
+        with claimed_matrix(path, resume=False, overwrite=overwrite):
+            runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
+            table = retry_matrix(runs)
+            shown = retry_matrix_section(table)
+            write_matrix(retry_matrix_document(table), shown, path)
+        print_section(Console(), shown)
+        for run in runs:
+            if run.refused:
+                say(Console(), f"{run.profile.kernels}: {run.refused}")
+        found = [one for run in runs for one in run.result or ()]
+    else:
+        found = retried(profiles[0], path)
+        print_retry(Console(), profiles[0].name, list(map(_line, found)))
+    typer.echo(f"What fails is kept in {path}")
+    result(path)
+    return int(any(one.counts for one in found))
+
+
+def _retried(
+    document: ConformDocument,
+    models: Sequence[StoredModel],
+    profile: Profile,
+    path: Path,
+    *,
+    overwrite: bool,
+) -> list[RetriedFinding]:
+    """Try findings again on a device, and write those that fail as a run of their own."""
+    RunDirectory.check(path, overwrite=overwrite)
+    with ExitStack() as stack:
+        said = escape(printable(profile.name))
+        stack.enter_context(Console(stderr=True).status(f"trying {len(models)} findings on {said}"))
+        opened = open_conformance(profile, stack, lambda: False)
+        claimed, lock = RunDirectory.claim(path, overwrite=overwrite)
+        stack.callback(os.close, lock)
+        return replay_findings(document, models, opened, claimed)
+
+
+def _profile(device: Sequence[str] | None, own: str, trust: Trust) -> Profile:
+    if device is None:
+        return find_run_profiles([own])[0]
+    if len(device) > 1:
+        raise UserError(
+            f"a conformance run is replayed on one device, not on {len(device)}: give --device once"
+        )
+    return find_profiles(device, trust)[0]
+
+
+def _line(one: RetriedFinding) -> RetryLine:
+    now = one.judgement
+    detail = now.detail
+    if one.outcome == "otherwise":
+        detail = f"{now.verdict}, {now.symptom}: {now.detail}"
+    return RetryLine(one.finding, one.outcome, detail)

@@ -1,0 +1,236 @@
+"""Findings of a conformance run, tried again on other kernels, and what still fails, kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+
+import edgeflare
+from edgeflare.conform.conformance_arms import OpenedConformance
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
+from edgeflare.conform.record.conform_finding import kept_error
+from edgeflare.conform.record.conform_header import (
+    ConformHeader,
+    ConformRequest,
+    specification_digest,
+)
+from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
+from edgeflare.conform.rounds.conform_outcome import conform_outcome
+from edgeflare.conform.rounds.conformance import Conformance
+from edgeflare.conform.rounds.draft_models import PosedDraft
+from edgeflare.conform.rounds.draft_verdict import (
+    JudgedDraft,
+    judge_again,
+    judge_packed,
+    judge_wholes,
+)
+from edgeflare.conform.specification.operator_specification import ExactAnswer
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.exact_rows import exact_rows
+from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
+from edgeflare.errors import UserError
+from edgeflare.models.run_host import describe_host
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_file import json_bytes
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
+
+RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
+"""What became of a finding: it fails as it did; it fails in another way; the device refuses its
+model; it does not fail."""
+
+_COPIES: Final = 8
+"""Copies run in one file of a model that fails beside others: it may be the only finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedFinding:
+    """A finding that was tried again.
+
+    Attributes:
+        stored: the finding's model.
+        judged: what was said of it now.
+        answers: each arm's answer to the whole model, by the arm's name.
+
+    """
+
+    stored: StoredModel
+    judged: JudgedDraft
+    answers: Mapping[str, ModelAnswer]
+
+    @property
+    def finding(self) -> FoundFault:
+        """What it was."""
+        return self.stored.finding
+
+    @property
+    def judgement(self) -> KernelJudgement:
+        """What is said of the whole model; of one that gives up half-way, of that operator."""
+        if self.judged.whole is not None:
+            return self.judged.whole
+        return [one for one in self.judged.nodes if one is not None][-1]
+
+    @property
+    def outcome(self) -> RetryOutcome:
+        """What became of it."""
+        now = self.judgement
+        if now.verdict == "refused":
+            return "refused"
+        was = (self.finding.verdict, self.finding.symptom)
+        if (now.verdict, now.symptom) == was:
+            return "still"
+        # That the host's kernels are wrong says that this device, on which it is tried, is right.
+        return "otherwise" if now.is_finding and now.verdict != "host" else "mended"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts for the exit code."""
+        fails = self.outcome in ("still", "otherwise")
+        return fails and self.judgement.counted and self.finding.known is None
+
+
+def retried_findings(
+    several: Sequence[StoredModel], arms: Sequence[KernelArm]
+) -> list[RetriedFinding]:
+    """Try findings again, in their order.
+
+    Args:
+        several: their models.
+        arms: the device first, then the host's kernel sets.
+
+    """
+    alone = [one for one in several if len(one.draft.nodes) == 1]
+    found = {id(one.stored): one for one in _of_one_operator(alone, arms)}
+    return [found[id(one)] if id(one) in found else _joined(one, arms) for one in several]
+
+
+def _of_one_operator(
+    several: Sequence[StoredModel], arms: Sequence[KernelArm]
+) -> list[RetriedFinding]:
+    beside = [one for one in several if one.finding.symptom in BESIDE_OTHERS]
+    models = [*several, *beside * _COPIES]
+    nodes = [one.draft.nodes[0] for one in models]
+    posed = [
+        PosedModel(one.model.graph, one.files.operands, one.finding.smallest.rows) for one in models
+    ]
+    again = judge_again(nodes, posed, arms)
+    return [
+        RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
+        for one, (judgement, answers) in zip(several, again, strict=False)
+    ]
+
+
+def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
+    """Try a graph of several operators: each of them, and then all of it."""
+    posed = PosedDraft(one.draft, one.model, one.operands)
+    answers: list[ModelAnswer | None] = []
+    nodes: list[KernelJudgement | None] = []
+    for at, node in enumerate(one.draft.nodes):
+        model = posed.alone(at, answers)
+        said = judge_packed([node], [model], arms) if model is not None else []
+        nodes.append(said[0][0] if said else None)
+        answers.append(said[0][1][DEVICE] if said else None)
+    expected = posed.results(answers)
+    judged = [] if expected is None else judge_wholes([posed.whole], [expected], arms)
+    judgement, known = judged[0] if judged else (None, {})
+    others = [arm for arm in arms if arm.name not in known]
+    by_arm = {arm.name: arm.run([posed.whole])[0] for arm in others}
+    return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), {**known, **by_arm})
+
+
+def stored_models(directory: RunDirectory, document: ConformDocument) -> list[StoredModel]:
+    """Return the models of all findings of a run.
+
+    Raises:
+        UserError: it found nothing, or a file is gone or damaged.
+
+    """
+    if not document.findings:
+        raise UserError(f"{directory.path} found nothing: there is nothing to try again")
+    return [stored_model(directory, one) for one in document.findings]
+
+
+def replay_findings(
+    document: ConformDocument,
+    models: Sequence[StoredModel],
+    opened: OpenedConformance,
+    out: RunDirectory,
+) -> list[RetriedFinding]:
+    """Try findings again, and write those that fail as a run of their own.
+
+    Args:
+        document: document of the run that found them.
+        models: as `stored_models` returns them.
+        opened: what runs them.
+        out: an empty run directory.
+
+    Raises:
+        InfrastructureError: the device does not come back.
+
+    """
+    begin = time.monotonic()
+    found = retried_findings(models, opened.arms)
+    cells = {node.cell for one in models for node in one.draft.nodes}
+    asked = document.request
+    request = ConformRequest(
+        *(tuple(sorted(cells)), asked.drawing, False, len(models), None, asked.rng_seed),
+        model=asked.model,
+    )
+    header = ConformHeader(
+        edgeflare.__version__,
+        request,
+        opened.provenance,
+        describe_host(None),
+        specification_digest(),
+    )
+    state, coverage = Conformance(), Coverage(request.cells)
+    for one in found:
+        state.add(one.judged)
+        coverage.add(one.judged.draft, one.judged.outcome)
+    seconds = time.monotonic() - begin
+    written = conform_outcome(header, state, coverage, (), None, "models", seconds)
+    warning = (
+        f"This is a replay of {len(found)} findings of a run on {document.device.name}: what it did"
+        " not try may fail as well."
+    )
+    fails = (one for one in found if one.outcome in ("still", "otherwise"))
+    written = msgspec.structs.replace(
+        written, findings=tuple(_kept(one, out) for one in fails), warnings=(warning,)
+    )
+    write_atomically(out.path / CONFORM_DOCUMENT, json_bytes(msgspec.to_builtins(written)))
+    return found
+
+
+def _kept(one: RetriedFinding, out: RunDirectory) -> FoundFault:
+    """Store the files of a finding that fails, and return what the document says of it."""
+    was, now = one.finding, one.judgement
+    worst = kept_error(now.worst)
+    whole = PosedDraft(one.stored.draft, one.stored.model, one.stored.operands).whole
+    name = store_finding(out, was.number, whole, one.answers, _exact(one.stored))
+    smallest = msgspec.structs.replace(was.smallest, worst=worst, detail=now.detail, file=name)
+    return msgspec.structs.replace(
+        was,
+        verdict=now.verdict,
+        symptom=now.symptom,
+        counted=now.counted,
+        failing=1,
+        worst=worst,
+        unit=now.unit,
+        wrong=tuple(now.wrong),
+        detail=now.detail,
+        smallest=smallest,
+    )
+
+
+def _exact(stored: StoredModel) -> Sequence[ExactAnswer]:
+    if len(stored.draft.nodes) > 1:
+        return ()
+    (node,), (graph,) = stored.draft.nodes, stored.model.alone
+    rows = stored.finding.smallest.rows
+    return exact_rows(known_operators()[node.operator], graph, stored.files.operands, rows)

@@ -1,0 +1,197 @@
+"""A conformance run as a page: the findings, the map of what was tried, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from edgeflare.conform.presentation.conform_words import (
+    asked_besides_cells,
+    condition_words,
+    coverage_sentence,
+    ending_sentence,
+    finding_sections,
+    headline,
+    model_sentence,
+    refused_sentence,
+    settings_words,
+    title_of,
+    tries_little,
+    verdict_words,
+    worst_words,
+    wrong_words,
+)
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
+from edgeflare.pages.facts import count_of, details
+from edgeflare.pages.page import (
+    Block,
+    Card,
+    Cards,
+    Facts,
+    Mark,
+    Page,
+    Section,
+    Sentences,
+    Table,
+    TableCell,
+)
+
+_MAP = (
+    "How many models of each were run. Strong colour: the device fails. Pale: device and twin fail"
+    " alike, or the fault is known. In the colour of links: only kernels of the host fail. Italic:"
+    " the device refuses all."
+)
+
+
+def conform_page(document: ConformDocument) -> Page:
+    """Return what a conformance run says.
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    cut_off = [f"This is not the whole run. {ending_sentence(document)}"] * _cut_off(document)
+    return Page(
+        kind="EdgeFlare kernel conformance",
+        name=document.device.name,
+        question="Are the operators right on this device?",
+        mark=_mark(document),
+        lead=headline(document),
+        words=model_sentence(document),
+        warnings=[*cut_off, *document.warnings],
+        sections=[
+            *(
+                Section(
+                    id=one.id,
+                    title=one.title,
+                    blocks=[Cards(list(map(_card, one.findings)), noun="finding")],
+                )
+                for one in finding_sections(document)
+            ),
+            Section(
+                id="covered",
+                title="What was covered",
+                blocks=[Sentences([coverage_sentence(document), *refused_sentence(document)])],
+            ),
+            *_in_full(document),
+        ],
+        source="conform.json",
+        version=document.edgeflare,
+    )
+
+
+def _cut_off(document: ConformDocument) -> bool:
+    return document.interrupted_by is not None
+
+
+def _mark(document: ConformDocument) -> Mark:
+    if any(one.is_new for one in document.findings):
+        return "fail"
+    model = document.model
+    little = model is not None and tries_little(model)
+    return "attention" if little or _cut_off(document) else "pass"
+
+
+def _card(one: FoundFault) -> Card:
+    known = [("known", one.known)] if one.known is not None else []
+    facts = [
+        ("when", condition_words(one)),
+        ("worst", worst_words(one) or "–"),
+        ("wrong", wrong_words(one) or "–"),
+        ("models", f"{one.failing:,}"),
+        *known,
+    ]
+    return Card(
+        id=f"finding-{one.number}",
+        number=str(one.number),
+        title=f"{title_of(one)}: {one.symptom}",
+        chips=[(one.verdict, "kernel" if one.is_new else "mixed")],
+        facts=facts,
+        words=[verdict_words(one), *filter(None, [one.detail])],
+        folded=[("The smallest model", _smallest(one))],
+    )
+
+
+def _smallest(one: FoundFault) -> list[Block]:
+    """Return the smallest model that shows a finding, with the settings of each operator."""
+    smallest = one.smallest
+    again = "" if smallest.repeats else " It did not fail again."
+    said = (
+        f"{count_of(len(smallest.operators), 'operator')}, given {smallest.elements} values; it"
+        f" took {smallest.device_runs} runs on the device to find. File {smallest.file}.{again}"
+    )
+    nodes = (
+        Table(title=f"{node.operator} {node.type}", header=("", ""), rows=settings_words(node))
+        for node in smallest.operators
+    )
+    return [Sentences([said]), *nodes]
+
+
+def _in_full(document: ConformDocument) -> Iterator[Section]:
+    """Yield what a browser alone has room for."""
+    types = list(dict.fromkeys(type_ for _, type_ in document.request.cells))
+    tried = Table(title="", header=("operator", *types), rows=list(_map_rows(document, types)))
+    yield Section(id="map", title="Operators and types", words=_MAP, blocks=[tried], brief=False)
+    refused = Table(
+        title="",
+        header=("operator", "type", "models", "always", "the runtime's message"),
+        rows=[
+            (one.operator, one.type, f"{one.models}", "yes" if one.always else "no", one.message)
+            for one in document.refused
+        ],
+    )
+    yield Section(id="refused", title="What is refused", blocks=[refused], brief=False)
+    host = document.host
+    beside = (
+        f"{ending_sentence(document)} Beside the device the host ran {', '.join(host.kernels)} of"
+        f" {host.runtime}; what is right was computed in 64-bit arithmetic."
+    )
+    asked = Facts("Request", details(asked_besides_cells(document)))
+    device = Facts("Device", details(msgspec.to_builtins(document.device)))
+    yield Section(
+        id="ran",
+        title="What was asked, and where it ran",
+        words=beside,
+        blocks=[asked, device],
+        brief=False,
+    )
+
+
+def _map_rows(document: ConformDocument, types: Sequence[str]) -> Iterator[list[str | TableCell]]:
+    """Yield the map's rows: for each operator a cell for each type, empty where it has none."""
+    cells = {(one.operator, one.type): one.verdicts for one in document.cells}
+    asked = {(operator, type_) for operator, type_ in document.request.cells}
+    found: dict[tuple[str, str], list[FoundFault]] = {}
+    for one in document.findings:
+        found.setdefault((one.operator, one.type), []).append(one)
+    for operator in dict.fromkeys(operator for operator, _ in document.request.cells):
+        of_types = [(operator, type_) for type_ in types]
+        yield [
+            operator,
+            *(
+                _map_cell(cells.get(cell, {}), found.get(cell, [])) if cell in asked else ""
+                for cell in of_types
+            ),
+        ]
+
+
+def _map_cell(verdicts: Mapping[str, int], findings: Sequence[FoundFault]) -> TableCell:
+    models = sum(verdicts.values())
+    if not models:
+        return TableCell("–", "no model was tried", "untried")
+    if set(verdicts) == {"refused"}:
+        return TableCell(f"{models:,}", f"all {models:,} models were refused", "refused")
+    said = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.items())
+    return TableCell(f"{models:,}", said, _map_mark(findings))
+
+
+def _map_mark(findings: Sequence[FoundFault]) -> str:
+    """Return the worst that findings say of their cell."""
+    marks = {
+        "fails": any(one.is_new for one in findings),
+        "known": any(one.counted for one in findings),
+        "shared": any(one.verdict != "host" for one in findings),
+        "host": bool(findings),
+    }
+    return next((mark for mark, is_so in marks.items() if is_so), "right")

@@ -1,0 +1,332 @@
+"""Drafts run by all arms, and each of their operators judged on what it was really given.
+
+Models of one operator each are run beside each other, and alone. Graphs of several operators are
+run whole, and judged by what their operators answer one by one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.operator_graph import OperatorGraph, Values
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.draft_models import PosedDraft, posed
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.joint_operators import judged_whole
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
+from edgeflare.conform.verdict.operator_verdict import judged
+
+_AGAIN: Final = 2
+"""Models of one operator and type that are run again alone, of those that deviate in one round. It
+takes a worker process each."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDraft:
+    """A draft, and what was said of it.
+
+    Attributes:
+        draft: the draft as it was drawn.
+        nodes: what was said of each operator; None where what feeds it gave no answer.
+        whole: whether all of a draft of several operators answers as they do one after the other;
+            None for a draft of one.
+
+    """
+
+    draft: Draft
+    nodes: tuple[KernelJudgement | None, ...]
+    whole: KernelJudgement | None = None
+
+    @property
+    def outcome(self) -> DraftOutcome:
+        """What drawing has to know of it: what the device took."""
+        nodes = tuple(None if one is None else one.verdict != "refused" for one in self.nodes)
+        whole = all(nodes) if self.whole is None else self.whole.verdict != "refused"
+        return DraftOutcome(nodes, whole)
+
+
+def judge_drafts(
+    drafts: Sequence[Draft], arms: Sequence[KernelArm], given: Mapping[int, OperatorGraph]
+) -> list[JudgedDraft]:
+    """Run drafts on all arms, and judge each of their operators.
+
+    Args:
+        drafts: drafts to run.
+        arms: the device first, then the host's kernel sets.
+        given: the operators of the model that the user named, by their place in it.
+
+    """
+    several = [posed(draft, given) for draft in drafts]
+    answered: list[list[ModelAnswer | None]] = [[] for _ in several]
+    said: list[list[KernelJudgement | None]] = [[] for _ in several]
+    for at in range(max((len(draft.nodes) for draft in drafts), default=0)):
+        _judge_place(at, several, answered, said, arms)
+    whole = _judge_whole(several, answered, arms)
+    return [
+        JudgedDraft(one.draft, tuple(nodes), whole.get(number))
+        for number, (one, nodes) in enumerate(zip(several, said, strict=True))
+    ]
+
+
+def _judge_place(
+    at: int,
+    several: Sequence[PosedDraft],
+    answered: Sequence[list[ModelAnswer | None]],
+    said: Sequence[list[KernelJudgement | None]],
+    arms: Sequence[KernelArm],
+) -> None:
+    """Run and judge the nodes at one place of all drafts that are so long."""
+    places = {
+        number: one.alone(at, answered[number])
+        for number, one in enumerate(several)
+        if at < len(one.draft.nodes)
+    }
+    models = {number: model for number, model in places.items() if model is not None}
+    judged = judge_operators(
+        [several[number].draft.nodes[at] for number in models], list(models.values()), arms
+    )
+    by_number = dict(zip(models, judged, strict=True))
+    for number in places:
+        judgement, answer = by_number.get(number, (None, None))
+        answered[number].append(answer)
+        said[number].append(judgement)
+
+
+def judge_operators(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[tuple[KernelJudgement, ModelAnswer]]:
+    """Run models of one operator each, and return what is said of each and the device's answer.
+
+    Of what deviates on the device the first of each operator and type are run again alone, and the
+    others where one of these depends on its neighbours.
+    """
+    packed = judge_packed(nodes, models, arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    first = _first_of_each(deviating, nodes)
+    found = judge_alone(nodes, models, packed, arms, first)
+    depending = {nodes[at].cell for at in first if found[at][1][DEVICE].neighbours}
+    others = [at for at in deviating if at not in first and nodes[at].cell in depending]
+    shared = any(found[at][0].verdict == "shared" for at in first)
+    found = judge_alone(nodes, models, found, arms if shared else arms[:1], others)
+    found = judge_lost(nodes, models, found, arms)
+    return [(one, answers[DEVICE]) for one, answers in found]
+
+
+def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[int]:
+    """Return the first places of each operator and type."""
+    times: Counter[Cell] = Counter()
+    found = []
+    for at in places:
+        times[nodes[at].cell] += 1
+        if times[nodes[at].cell] <= _AGAIN:
+            found.append(at)
+    return found
+
+
+def _judge_whole(
+    several: Sequence[PosedDraft],
+    answered: Sequence[Sequence[ModelAnswer | None]],
+    arms: Sequence[KernelArm],
+) -> dict[int, KernelJudgement]:
+    """Run the graphs of several operators whole, where each of them answered alone."""
+    expected = {
+        number: results
+        for number, one in enumerate(several)
+        if len(one.draft.nodes) > 1 and (results := one.results(answered[number])) is not None
+    }
+    models = [several[number].whole for number in expected]
+    judged = judge_wholes(models, list(expected.values()), arms)
+    return {number: one for number, (one, _) in zip(expected, judged, strict=True)}
+
+
+JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
+"""What is said of a model, and each arm's answer by its name."""
+
+
+def judge_packed(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[JudgedOperator]:
+    """Run models of one operator each beside each other; what is said, and each arm's answer."""
+    answers = run_padded(arms, models)
+    return [
+        (_judged(node, model, one), one)
+        for node, model, one in zip(nodes, models, answers, strict=True)
+    ]
+
+
+def judge_alone(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    packed: Sequence[JudgedOperator],
+    arms: Sequence[KernelArm],
+    places: Sequence[int],
+) -> list[JudgedOperator]:
+    """Run some models again each by itself, and return what is said of all of them then.
+
+    Where a kernel reads outside of its tensors, its answer depends on what it finds there. What
+    depends on neighbours on the device is tried alone on the host, too, where it may as well.
+
+    Args:
+        nodes: the operators.
+        models: the model of each node, in the same order.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets.
+        places: positions of the models to run alone on the device.
+
+    """
+    found = _run_alone(nodes, models, packed, arms[0], places)
+    depending = [at for at in places if found[at][0].symptom == "neighbours"]
+    for host in arms[1:]:
+        found = _run_alone(nodes, models, found, host, depending)
+    return found
+
+
+def judge_lost(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    packed: Sequence[JudgedOperator],
+    arms: Sequence[KernelArm],
+) -> list[JudgedOperator]:
+    """Run on the twin alone what the device does not survive, and return what is said then.
+
+    Beside other models the twin may survive by what lies in memory there.
+
+    Args:
+        nodes: the operators.
+        models: the model of each node, in the same order.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    Raises:
+        InfrastructureError: the twin is lost.
+
+    """
+    lost = [at for at, (one, _) in enumerate(packed) if one.counted and one.verdict in LOST]
+    return _run_alone(nodes, models, packed, arms[1], lost)
+
+
+def judge_again(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[JudgedOperator]:
+    """Run a few models beside each other, and alone each that deviates; what is said, and answers.
+
+    Args:
+        nodes: the operators.
+        models: the model of each node, in the same order.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    """
+    packed = judge_packed(nodes, models, arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    alone = judge_alone(nodes, models, packed, arms, deviating)
+    return judge_lost(nodes, models, alone, arms)
+
+
+def _run_alone(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    judged: Sequence[JudgedOperator],
+    arm: KernelArm,
+    places: Sequence[int],
+) -> list[JudgedOperator]:
+    """Return what is said of models, some of which are run alone on one arm."""
+    found = list(judged)
+    before = [found[at][1][arm.name] for at in places]
+    alone = arm.run_alone([models[at] for at in places], before)
+    for at, answer in zip(places, alone, strict=True):
+        answers = {**found[at][1], arm.name: answer}
+        found[at] = (_judged(nodes[at], models[at], answers), answers)
+    return found
+
+
+def _judged(
+    node: DraftNode, model: PosedModel, answers: Mapping[str, ModelAnswer]
+) -> KernelJudgement:
+    specification = known_operators()[node.operator]
+    return judged(specification, node.type, model.graph, model.operands, answers)
+
+
+JudgedWhole = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
+"""What is said of a whole graph, and the answers of the arms that were asked."""
+
+
+def judge_wholes(
+    models: Sequence[PosedModel],
+    expected: Sequence[Sequence[Values]],
+    arms: Sequence[KernelArm],
+) -> list[JudgedWhole]:
+    """Run whole graphs on the device, and on the twin what would count.
+
+    Args:
+        models: the graphs with the values that they are given.
+        expected: what their operators answer on the device one after the other.
+        arms: the device first, then the twin.
+
+    """
+    device, twin, *_ = arms
+    found: list[JudgedWhole] = [
+        (judged_whole(model, one[DEVICE], results), one)
+        for model, results, one in zip(models, expected, run_padded([device], models), strict=True)
+    ]
+
+    def ask(places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
+        for at, answer in zip(places, answers, strict=True):
+            both = {**found[at][1], twin.name: answer}
+            found[at] = (judged_whole(models[at], both[DEVICE], expected[at], answer), both)
+
+    counted = [at for at, (one, _) in enumerate(found) if one.counted]
+    beside = run_padded([twin], [models[at] for at in counted])
+    ask(counted, [one[twin.name] for one in beside])
+    # Beside other models the twin may survive by what lies in memory there.
+    lost = [at for at in counted if found[at][0].counted and found[at][0].verdict in LOST]
+    before = [found[at][1][twin.name] for at in lost]
+    ask(lost, twin.run_alone([models[at] for at in lost], before))
+    return found
+
+
+def judge_joined(
+    several: Sequence[PosedDraft], arms: Sequence[KernelArm]
+) -> list[JudgedWhole | None]:
+    """Run drafts on the device operator by operator, and then whole; see `judge_wholes`.
+
+    Args:
+        several: drafts of several operators.
+        arms: the device first, then the twin.
+
+    Returns:
+        None for a draft of which an operator gave no answer.
+
+    """
+    answered: list[list[ModelAnswer | None]] = [[] for _ in several]
+    for at in range(max((len(one.draft.nodes) for one in several), default=0)):
+        _answer_place(at, several, answered, arms[0])
+    results = [one.results(answers) for one, answers in zip(several, answered, strict=True)]
+    expected = {at: one for at, one in enumerate(results) if one is not None}
+    judged = judge_wholes([several[at].whole for at in expected], list(expected.values()), arms)
+    by_place = dict(zip(expected, judged, strict=True))
+    return [by_place.get(at) for at in range(len(several))]
+
+
+def _answer_place(
+    at: int,
+    several: Sequence[PosedDraft],
+    answered: Sequence[list[ModelAnswer | None]],
+    device: KernelArm,
+) -> None:
+    """Run the nodes at one place of all drafts that are so long."""
+    models = {
+        number: model
+        for number, one in enumerate(several)
+        if at < len(one.draft.nodes) and (model := one.alone(at, answered[number])) is not None
+    }
+    answers = dict(zip(models, run_padded([device], list(models.values())), strict=True))
+    for number, one in enumerate(several):
+        if at < len(one.draft.nodes):
+            answered[number].append(answers[number][DEVICE] if number in answers else None)

@@ -1,0 +1,278 @@
+"""Whether a graph of several operators answers as its operators do, one after the other.
+
+No tolerance is needed for that: each operator alone is given what the one before it answered, and
+the results agree to the bit. Where they do not, a delegate has fused operators and rounds less
+often; then the exact answer decides, with what lies between as it is and rounded to its type. What
+the twin joins to the same bits does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
+from edgeflare.conform.operator_graph import (
+    ABSENT,
+    GraphNode,
+    GraphValue,
+    OperatorGraph,
+    Values,
+)
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.specification.operator_specification import EPSILON, ExactAnswer, Operand
+from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
+from edgeflare.conform.verdict.exact_rows import usual_rows
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.right_values import same_bits
+
+_FLOAT_ROUNDINGS = 8
+"""Roundings of float32 that a fused operator may add or leave out."""
+
+_DIFFERENT = 4.0
+"""The error of a value that had to be equal, and is not."""
+
+Errors = NDArray[np.float64]
+"""Largest error of each of some rows, in steps of what is allowed, (rows,)."""
+
+Places = NDArray[np.bool_]
+"""Values of a result that are looked at."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+_TINIEST = float(np.finfo(np.float32).tiny)
+"""The least normal float32: kernels may answer zero in place of less."""
+
+
+def judged_whole(
+    model: PosedModel,
+    answer: ModelAnswer,
+    expected: Sequence[Values],
+    twin: ModelAnswer | None = None,
+) -> KernelJudgement:
+    """Return what is said of a whole graph, each operator of which answers alone.
+
+    Args:
+        model: the graph with the values that it is given.
+        answer: the device's.
+        expected: what its operators answer one after the other: (rows, *shape) for each result.
+        twin: the twin's answer to the whole graph; None where it was not asked, which it has to be
+            before anything counts.
+
+    """
+    if answer.failure is not None:
+        return _without_answer(answer.failure, twin)
+    if all(map(_are_equal, answer.outputs, expected)):
+        return KernelJudgement("right")
+    rows = range(len(answer.outputs[0]))
+    errors = _errors(model, answer, _otherwise(answer, None), rows)
+    usual = usual_rows(model.graph, model.operands, len(rows))
+    if _worst(errors[usual]) > 1:
+        own = _errors(model, answer, _otherwise(answer, twin), np.flatnonzero(usual).tolist())
+        return _wrong("device", own) if _worst(own) > 1 else _wrong("shared", errors[usual])
+    if _worst(errors[~usual]) > 1:
+        return _wrong("undefined", errors[~usual])
+    worst = _worst(errors)
+    return KernelJudgement("rounding", worst=worst, unit="steps", detail="operators are fused")
+
+
+def _without_answer(failure: RunFailure, twin: ModelAnswer | None) -> KernelJudgement:
+    theirs = None if twin is None or twin.failure is None else twin.failure.kind
+    if failure.kind == "misshapen":
+        alike = theirs == "misshapen"
+        verdict: Literal["device", "shared"] = "shared" if alike else "device"
+        return KernelJudgement(
+            verdict, "wrong shape", not alike, wrong=_wrong_arms(alike), detail=failure.detail
+        )
+    kind = "crash" if failure.kind == "error" else failure.kind
+    # Its operators alone were taken, so that a twin that refuses the whole is no excuse.
+    lost = theirs in ("crash", "hang", "error")
+    counted = kind != "refused" and not lost
+    return KernelJudgement(kind, kind, counted, wrong=_wrong_arms(lost), detail=failure.detail)
+
+
+def _wrong_arms(alike: bool) -> tuple[str, ...]:
+    return (DEVICE, TWIN) if alike else (DEVICE,)
+
+
+def _otherwise(answer: ModelAnswer, twin: ModelAnswer | None) -> list[Places]:
+    """Return where the twin does not answer as the device does: everywhere if it was not asked."""
+    if twin is None or [one.shape for one in twin.outputs] != [one.shape for one in answer.outputs]:
+        return [np.ones(one.shape, np.bool_) for one in answer.outputs]
+    return [~same_bits(*both) for both in zip(answer.outputs, twin.outputs, strict=True)]
+
+
+def _wrong(verdict: Literal["device", "shared", "undefined"], errors: Errors) -> KernelJudgement:
+    worst = _worst(errors)
+    return KernelJudgement(
+        verdict=verdict,
+        symptom="wrong values" if worst < np.inf else "not finite",
+        counted=verdict == "device",
+        worst=worst,
+        unit="steps",
+        wrong=_wrong_arms(verdict == "shared"),
+        detail="the whole graph answers otherwise than its operators one after the other",
+    )
+
+
+def _worst(errors: Errors) -> float:
+    return float(np.max(errors, initial=0.0))
+
+
+def _are_equal(one: Values, other: Values) -> bool:
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A tensor of one row.
+
+    Attributes:
+        unrounded: as it would be if nothing before it were rounded.
+        once: likewise, and rounded to the tensor's type.
+        rounded: as it would be if all before it were rounded, and it too.
+        slack: whether it follows from anything that is rounded.
+
+    """
+
+    unrounded: Operand
+    once: Operand
+    rounded: Operand
+    slack: bool
+
+    @classmethod
+    def given(cls, value: GraphValue, raw: Values) -> _Known:
+        """Return a constant, or what the graph is given."""
+        operand = Operand(value, raw)
+        return cls(operand, operand, operand, slack=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What a result of one row may be: the exact answers with all rounded in between, and nothing.
+
+    Attributes:
+        value: the tensor.
+        ends: the two answers.
+        equal: whether one of them has to be met to the bit.
+
+    """
+
+    value: GraphValue
+    ends: tuple[ExactAnswer, ExactAnswer]
+    equal: bool
+
+    def error(self, raw: Values, among: Places) -> float:
+        """Return how far an answer lies outside of the two, in steps of what is allowed.
+
+        Args:
+            raw: the answer.
+            among: the values that are looked at.
+
+        """
+        if self.equal:
+            same = np.logical_or(*(same_bits(raw, one.values) for one in self.ends))
+            return _DIFFERENT if (among & ~same).any() else 0.0
+        ends = [_raw_reals(self.value, one) for one in self.ends]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        answer = np.asarray(raw, np.float64)
+        slack = self.ends[0].slack + self.ends[1].slack
+        if self.value.quantization is None:
+            far = np.maximum(np.abs(low), np.abs(high))
+            step = slack + _FLOAT_ROUNDINGS * EPSILON * far + _TINIEST
+        else:
+            step = 1 + slack / self.value.quantization.spread(answer.ndim)
+        outside = np.maximum(low - answer, answer - high)
+        errors = np.where(np.isfinite(answer), np.maximum(outside, 0.0) / step, np.inf)
+        # Where the exact answer is no number, or none that the type has, nothing is laid down.
+        known = np.isfinite(low) & np.isfinite(high) & (np.maximum(-low, high) <= _LARGEST)
+        return float(np.max(errors, where=known & among, initial=0.0))
+
+
+def _errors(
+    model: PosedModel, answer: ModelAnswer, among: Sequence[Places], rows: Sequence[int]
+) -> Errors:
+    """Return the largest error of each of some rows, in steps of what is allowed.
+
+    Args:
+        model: the graph with the values that it is given.
+        answer: answer to all rows.
+        among: values of each result that are looked at: (rows, *shape).
+        rows: some of them.
+
+    """
+    return np.array([_row_error(model, answer.outputs, among, row) for row in rows])
+
+
+def _row_error(
+    model: PosedModel, answers: Sequence[Values], among: Sequence[Places], row: int
+) -> float:
+    graph = model.graph
+    tensors = {
+        at: _Known.given(value, value.values)
+        for at, value in enumerate(graph.values)
+        if value.values is not None
+    }
+    for at, raw in zip(graph.inputs, model.operands, strict=True):
+        tensors[at] = _Known.given(graph.values[at], raw[row])
+    expected: dict[int, _Expected] = {}
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            _evaluate(graph, node, tensors, expected)
+        errors = [
+            expected[at].error(raw[row], places[row])
+            for at, raw, places in zip(graph.outputs, answers, among, strict=True)
+        ]
+    return max(errors, default=0.0)
+
+
+def _evaluate(
+    graph: OperatorGraph,
+    node: GraphNode,
+    tensors: dict[int, _Known],
+    expected: dict[int, _Expected],
+) -> None:
+    specification = known_operators()[node.operator]
+    read = [None if at == ABSENT else tensors[at] for at in node.inputs]
+    results = graph.results(node)
+    operands = [None if one is None else one.rounded for one in read]
+    tight = specification.exact(node.options, operands, results)
+    # What moves or compares raw values has nothing to be given but raw values.
+    raw_values = any(one.kind == "bits" for one in tight)
+    operands = [None if one is None else one.once if raw_values else one.unrounded for one in read]
+    loose = specification.exact(node.options, operands, results)
+    before = any(one is not None and one.slack for one in read)
+    for at, value, *ends in zip(node.outputs, results, loose, tight, strict=True):
+        equal = raw_values and not (before and _has_steps(value))
+        expected[at] = _Expected(value, (ends[0], ends[1]), equal)
+        once, rounded = (Operand(value, _raw(value, one)) for one in ends)
+        unrounded = once
+        if not raw_values:
+            reals = np.asarray(ends[0].values, np.float64)
+            unrounded = Operand(GraphValue("float64", value.shape), reals)
+        tensors[at] = _Known(unrounded, once, rounded, before or not raw_values)
+
+
+def _has_steps(value: GraphValue) -> bool:
+    """Return whether a tensor's values can be near each other: floats and quantized ones."""
+    return value.quantization is not None or value.dtype.startswith("float")
+
+
+def _raw(value: GraphValue, exact: ExactAnswer) -> Values:
+    """Return an exact answer rounded to the tensor's type."""
+    if exact.kind == "bits":
+        return np.asarray(exact.values)
+    return np.asarray(_raw_reals(value, exact)).astype(value.dtype)
+
+
+def _raw_reals(value: GraphValue, exact: ExactAnswer) -> NDArray[np.float64]:
+    """Return an exact answer in steps of the tensor, saturated; of a float as it is."""
+    real = np.asarray(exact.values, np.float64)
+    if value.quantization is None or exact.kind == "bits":
+        return real
+    known = np.iinfo(value.dtype)
+    steps = np.round(real / value.quantization.spread(real.ndim)) + value.quantization.zero_point
+    return np.clip(steps, known.min, known.max)

@@ -1,0 +1,327 @@
+"""The sets of inputs that repaired models are judged on, with the answers of the models before.
+
+Sets are made from some seeds each: those to choose by from one part of the seeds, those that judge
+what was chosen from another (see `split_seeds`), so that nothing is chosen on what judges it. The
+seeds of a third part are there to fit repairs with.
+
+Inputs as they come: mutants of seeds near the compressed model's boundary. They are sampled by
+`cross_boundary` with the answers of the twin in the device's place and without those of the
+original, so that deviations are as frequent among them as among ordinary inputs of the same margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.campaign.plan_defaults import settle_plan
+from edgeflare.core.answer import Answer
+from edgeflare.core.goal import Goal
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm, Outcome
+from edgeflare.core.seeds import Seeds, is_labelled
+from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
+from edgeflare.record.json_types import Count
+from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
+from edgeflare.run.plan import Plan
+from edgeflare.search.operator_pool import domain_operators
+from edgeflare.search.strategy import AskTellSearch, Start
+
+AT_ONCE = 128
+"""Searches that are told answers together; they find about 900 inputs."""
+
+_TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
+"""Returns the twin's answers to inputs, given the positions of their seeds."""
+
+
+SetName = Literal["seeds", "tight", "wide", "sampled", "fresh"]
+"""The names of the sets, in the order in which they are shown."""
+
+SEEDS: Final = "seeds"
+TIGHT: Final = "tight"
+WIDE: Final = "wide"
+SAMPLED: Final = "sampled"
+FRESH: Final = "fresh"
+
+COUNT = 1600
+"""Inputs of each near-boundary set, and the most of the sampled ones."""
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """Inputs, and what the two models answer before any repair.
+
+    Attributes:
+        images: (n, H, W, C) uint8.
+        seed_ids: (n,) int64, the seed that each was made from; of fresh inputs their positions.
+        labels: (n,) int64, the true labels, of which one that is no class means unknown; None
+            where there are none.
+        original: the original's answers.
+        before: those of the compressed model, on the host with the first kernel set.
+
+    """
+
+    images: NDArray[np.uint8]
+    seed_ids: NDArray[np.int64]
+    labels: Labels | None
+    original: Sequence[Answer]
+    before: Sequence[Answer]
+
+
+def known_labels(opened: OpenedPair) -> Labels:
+    """Return a label of each seed: the true one where known, else the original's; -1 for none.
+
+    Returns:
+        (seeds,) int64.
+
+    """
+    seeds = opened.seeds
+    labels = _decisions(_answers(opened, seeds.inputs, seeds.seed_ids, Arm.ORIGINAL))
+    if seeds.labels is None:
+        return labels
+    classes = opened.panel.reading.decoders[Arm.ORIGINAL].choices
+    return np.where(is_labelled(seeds.labels, classes), seeds.labels, labels)
+
+
+def judged_sets(
+    opened: OpenedPair,
+    labels: Labels,
+    rows: NDArray[np.int64],
+    rng: np.random.Generator,
+    count: int = COUNT,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[SetName, JudgedSet]:
+    """Make the sets of some seeds: the seeds, `tight` and `wide` (`near_boundary`), and `sampled`.
+
+    Args:
+        opened: the pair, a classifier of images, on the kernels of the device.
+        labels: labels of all its seeds, as `known_labels` returns them.
+        rows: positions of the seeds that all inputs are made from.
+        rng: the generator of all that is drawn.
+        count: inputs of each near-boundary set, and the most of the sampled ones.
+        progress: is called with the number of sets that are made, and that of all.
+
+    Raises:
+        UserError: the original gives the known label to seeds of fewer than two labels.
+
+    """
+    ids = np.array(opened.seeds.seed_ids, np.int64)
+
+    def made(images: NDArray[np.uint8], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
+        return _judged_set(opened, images, ids[of], true)
+
+    def twin(inputs: Sequence[Input], of: Sequence[int]) -> list[Answer]:
+        return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
+
+    seeds = opened.seeds
+    sets: dict[SetName, JudgedSet] = {}
+    true = None if seeds.labels is None else seeds.labels[rows]
+    sets[SEEDS] = made(seeds.inputs[rows], rows, true)
+    progress(1, 4)
+    near = near_boundary_inputs(
+        seeds.inputs[rows], labels[rows], original_label_of(opened), count, rng
+    )
+    sets[TIGHT] = made(near.tight, rows[near.rows], None)
+    progress(2, 4)
+    sets[WIDE] = made(near.wide, rows[near.rows], None)
+    progress(3, 4)
+    sets[SAMPLED] = made(*_sample_inputs(opened, rows, twin, count, rng), None)
+    progress(4, 4)
+    return sets
+
+
+def original_label_of(opened: OpenedPair) -> LabelOf:
+    """Return what asks the original for the labels of images."""
+    some_seed = opened.seeds.seed_ids[0]
+
+    def label_of(images: NDArray[np.uint8]) -> Labels:
+        return _decisions(_answers(opened, images, [some_seed] * len(images), Arm.ORIGINAL))
+
+    return label_of
+
+
+def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
+    """Return the set of fresh inputs, which nobody made or chose.
+
+    Args:
+        opened: the pair.
+        fresh: the inputs, as `opened.inputs.load` returns them.
+
+    """
+    return _judged_set(opened, fresh.inputs, np.arange(len(fresh)), fresh.labels)
+
+
+def _judged_set(
+    opened: OpenedPair,
+    images: NDArray[np.uint8],
+    seed_ids: NDArray[np.int64],
+    labels: Labels | None,
+) -> JudgedSet:
+    arms = (Arm.ORIGINAL, Arm.TWIN)
+    asked = list(opened.evaluate(list(images), seed_ids.tolist(), arms))
+    original, before = ([one.outcome[arm] for one in asked] for arm in arms)
+    return JudgedSet(images, seed_ids, labels, original, before)
+
+
+def _answers(
+    opened: OpenedPair, inputs: Iterable[Input], seed_ids: Sequence[int], arm: Arm
+) -> list[Answer]:
+    evaluated = opened.evaluate(list(inputs), seed_ids, (arm,))
+    return [one.outcome[arm] for one in evaluated]
+
+
+def _decisions(answers: Sequence[Answer]) -> Labels:
+    return np.array([-1 if one.decision is None else one.decision for one in answers], np.int64)
+
+
+def _sample_inputs(
+    opened: OpenedPair,
+    rows: NDArray[np.int64],
+    answers: _TwinAnswers,
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Sample mutants of seeds on which the twin's margin is below .25, ties included.
+
+    The margin is that of probabilities. Searches begin at all seeds, in a drawn order and within
+    the default bounds and with the default operators of the pair's domain, at most four at each,
+    until there are enough inputs; then `most` of them are drawn.
+
+    Args:
+        opened: the pair.
+        rows: positions of the seeds.
+        answers: the twin's answers.
+        most: the most inputs to return.
+        rng: the generator of all that is drawn.
+
+    Returns:
+        images: (n, H, W, C) uint8.
+        rows: (n,) int64, the position of each one's seed.
+
+    """
+    order = np.concatenate([rng.permutation(rows) for _ in range(ROUNDS)])
+    near: list[tuple[int, Input]] = []
+    for at in range(0, len(order), AT_ONCE):
+        if len(near) >= most:
+            break
+        near += _near(_starts(opened, order[at : at + AT_ONCE], answers, rng), answers)
+    if len(near) > most:
+        near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
+    shape = (-1, *opened.seeds.inputs.shape[1:])
+    images = np.array([mutant for _, mutant in near], np.uint8).reshape(shape)
+    return images, np.array([row for row, _ in near], np.int64)
+
+
+def _near(starts: Sequence[tuple[int, Start]], answers: _TwinAnswers) -> list[tuple[int, Input]]:
+    """Return the inputs near the boundary that searches query, with the positions of their seeds.
+
+    All searches are told the answers to one query each in one batch.
+    """
+    near: list[tuple[int, Input]] = []
+    searches = [(row, AskTellSearch(cross_boundary(start))) for row, start in starts]
+    while searches:
+        asked = [(row, search.ask()[0].input) for row, search in searches]
+        told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
+        for one, (_, search), answer in zip(asked, searches, told, strict=True):
+            search.tell([Outcome({Arm.DEVICE: answer})])
+            if answer.failure is None and answer.lead() < NEAR_MARGIN:
+                near.append(one)
+        searches = [(row, search) for row, search in searches if search.ask()]
+    return near
+
+
+def _starts(
+    opened: OpenedPair, rows: NDArray[np.int64], answers: _TwinAnswers, rng: np.random.Generator
+) -> list[tuple[int, Start]]:
+    """Return what each search begins with, and the position of its seed."""
+    pair, seeds = opened.pair, opened.seeds
+    plan = settle_plan(Plan("boundary", Goal(), ()), seeds, opened.ensemble, pair)
+    domain = pair.interface.domain
+    bounds = plan.bounds(domain.space)
+    operators = domain_operators(domain.name, plan.operators)
+    told = answers(list(seeds.inputs[rows]), rows.tolist())
+    return [
+        (
+            row,
+            Start(
+                seeds.inputs[row],
+                Outcome({Arm.DEVICE: answer}),
+                Goal(),
+                generator,
+                bounds,
+                operators=operators,
+                space=domain.space,
+            ),
+        )
+        for row, answer, generator in zip(rows.tolist(), told, rng.spawn(len(rows)), strict=True)
+        if answer.failure is None
+    ]
+
+
+Rows = NDArray[np.int64]
+"""Positions of seeds, rising."""
+
+PARTS = 5
+"""Three fifths fit, one chooses, one judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSplit:
+    """Positions of the seeds of each part; all inputs made from a seed belong to its part.
+
+    Attributes:
+        fit: three fifths; methods may look at them as they like.
+        choose: one fifth; candidates are compared on them.
+        judge: one fifth; only what was chosen is evaluated on them.
+
+    """
+
+    fit: Rows
+    choose: Rows
+    judge: Rows
+
+    @property
+    def sizes(self) -> SeedCounts:
+        """How many seeds each part has."""
+        return SeedCounts(len(self.fit), len(self.choose), len(self.judge))
+
+
+class SeedCounts(msgspec.Struct, frozen=True):
+    """How many seeds each part has.
+
+    Attributes:
+        fit: seeds to fit with.
+        choose: seeds to choose by.
+        judge: seeds to judge what was chosen.
+
+    """
+
+    fit: Count
+    choose: Count
+    judge: Count
+
+    def __str__(self) -> str:
+        return f"{self.fit} seeds to fit with, {self.choose} to choose by, {self.judge} to judge"
+
+
+def split_seeds(labels: NDArray[np.int64], rng: np.random.Generator) -> SeedSplit:
+    """Divide seeds at random, so that each part has its share of each label, to within one seed.
+
+    Args:
+        labels: (seeds,), by which they are stratified.
+        rng: the generator of the division.
+
+    """
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    place = np.arange(len(order)) % PARTS
+    fit, choose, judge = (np.sort(order[chosen]) for chosen in (place < 3, place == 3, place == 4))
+    return SeedSplit(fit, choose, judge)

@@ -1,0 +1,155 @@
+"""Some of the inputs that the chosen candidate mends or breaks, to be shown to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.models.pair import Pair
+from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_types import Amount, Count
+from edgeflare.repair.judging.judgement_inputs import FRESH, JudgedSet, SetName
+from edgeflare.run.run_directory import RunDirectory
+
+SHOWN = 12
+"""Inputs of each kind of change that are shown at most."""
+
+FOLDER = "inputs"
+"""Folder of the shown inputs in that of the repair."""
+
+ChangeKind = Literal["mended", "broken"]
+
+
+class ShownAnswer(msgspec.Struct, frozen=True):
+    """What a model answers to an input that is shown.
+
+    Attributes:
+        label: the class that it decides on.
+        probability: the probability of this label.
+        margin: the probability less that of the second label.
+
+    """
+
+    label: Count
+    probability: Amount
+    margin: Amount
+
+
+class ShownInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An input that deviates before the repair and not after it, or the other way round.
+
+    Attributes:
+        set: the name of its set.
+        change: "mended" where it deviates before and not after, "broken" the other way round.
+        seed_id: the seed that it was made from; of a fresh input its position.
+        image: path of the file, relative to the folder.
+        original: the original's answer.
+        before: the answer of the compressed model before the repair.
+        after: the candidate's answer.
+
+    """
+
+    set: SetName
+    change: ChangeKind
+    seed_id: Count
+    image: str
+    original: ShownAnswer
+    before: ShownAnswer
+    after: ShownAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class InputToShow:
+    """An input that is shown, and its pixels, (H, W, C) uint8, which are to be stored."""
+
+    shown: ShownInput
+    pixels: NDArray[np.uint8]
+
+
+def shown_inputs(
+    sets: Mapping[SetName, JudgedSet], after: Mapping[SetName, Sequence[Answer]], most: int = SHOWN
+) -> tuple[InputToShow, ...]:
+    """Return inputs that a candidate mends, and then those that it breaks.
+
+    Those on which the original's two best probabilities are furthest apart come first, and of each
+    seed one, unless there are too few seeds. An input that a model gives no answer to is none.
+
+    Args:
+        sets: the inputs that judge, by the name of the set.
+        after: the candidate's answers to them.
+        most: inputs of each kind of change.
+
+    """
+    found: list[InputToShow] = []
+    kinds: tuple[ChangeKind, ...] = ("mended", "broken")
+    for kind in kinds:
+        chosen = _chosen(list(_changed(sets, after, kind)), most)
+        for number, (name, row) in enumerate(chosen, start=1):
+            one = sets[name]
+            shown = ShownInput(
+                set=name,
+                change=kind,
+                seed_id=int(one.seed_ids[row]),
+                image=f"{FOLDER}/{kind}-{number:02}.png",
+                original=_shown(one.original[row]),
+                before=_shown(one.before[row]),
+                after=_shown(after[name][row]),
+            )
+            found.append(InputToShow(shown, one.images[row]))
+    return tuple(found)
+
+
+def _shown(answer: Answer) -> ShownAnswer:
+    """Return an answer, which is no failure, as it is shown."""
+    probability = round(float(answer.probabilities.max()), 6)
+    return ShownAnswer(answer.decision or 0, probability, round(answer.lead(), 6))
+
+
+def write_shown(out: Path, pair: Pair, shown: Sequence[InputToShow]) -> None:
+    """Write inputs into the folder of a repair, without loss.
+
+    Raises:
+        UserError: its folder of inputs leads out of it.
+
+    """
+    directory, domain = RunDirectory(out), pair.interface.domain
+    for one in shown:
+        write_atomically(directory.inside(one.shown.image), domain.encode_file(one.pixels))
+
+
+Place = tuple[SetName, int]
+"""The name of a set, and the position of an input in it."""
+
+Seed = tuple[str, int]
+"""What an input was made from: of a fresh one the set and its position, else the seed's id."""
+
+
+def _changed(
+    sets: Mapping[SetName, JudgedSet], after: Mapping[SetName, Sequence[Answer]], kind: ChangeKind
+) -> Iterator[tuple[float, Place, Seed]]:
+    """Yield the inputs of a kind of change: the original's margin, the place, and its seed."""
+    for name, one in sets.items():
+        of = FRESH if name == FRESH else ""  # fresh inputs are made from no seed
+        rows = zip(one.original, one.before, after[name], strict=True)
+        for row, answers in enumerate(rows):
+            f, g, repaired = answers
+            if any(answer.failure is not None for answer in answers):
+                continue
+            wrong = f.differs(g), f.differs(repaired)
+            if wrong == ((True, False) if kind == "mended" else (False, True)):
+                yield f.lead(), (name, row), (of, int(one.seed_ids[row]))
+
+
+def _chosen(changed: list[tuple[float, Place, Seed]], most: int) -> list[Place]:
+    """Return the places with the largest margins, of which each seed has one as far as it goes."""
+    ranked = sorted(changed, key=lambda one: -one[0])
+    first_of = {seed: place for _, place, seed in reversed(ranked)}
+    ranked.sort(key=lambda one: first_of[one[2]] != one[1])
+    return [place for _, place, _ in sorted(ranked[:most], key=lambda one: -one[0])]

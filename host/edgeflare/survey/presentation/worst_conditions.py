@@ -1,0 +1,116 @@
+"""The worst conditions of a survey, with the strongest deviations that were stored of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from edgeflare.pages.html_page import page_environment
+from edgeflare.pages.page_allowance import PageAllowance, allowance
+from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.presentation.gate_words import gated_conditions
+from edgeflare.survey.presentation.survey_tables import worst_first
+from edgeflare.survey.rates.rate_words import interval
+from edgeflare.survey.rates.slices import SurveySlice
+from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding
+
+CONDITIONS = 8
+"""Conditions that are shown with examples; those that gates name are shown, too."""
+
+EXAMPLES = 4
+"""Deviations that are shown of each."""
+
+
+def worst_conditions_html(
+    document: SurveyDocument, run: RunDocument, directory: RunDirectory
+) -> str:
+    """Return the worst conditions with cards of their deviations, as HTML; or nothing.
+
+    Args:
+        document: as `read_survey` returns it.
+        run: document of its run, with the findings that are shown.
+        directory: where its inputs are.
+
+    """
+    worst = worst_conditions(document, run, directory)
+    environment = page_environment("edgeflare.survey.presentation", "edgeflare.report.html")
+    template = environment.get_template("worst_conditions.html.j2")
+    return template.render(worst=worst) if worst else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A stored deviation: at what severity, and its card."""
+
+    severity: int
+    card: EntryCard
+
+
+@dataclass(frozen=True, slots=True)
+class _WorstCondition:
+    """A condition with its strongest deviations.
+
+    Attributes:
+        name: the condition's name.
+        rate: rate of its deviations, with the interval.
+        examples: the strongest first; none of a condition that a gate names where none was stored.
+
+    """
+
+    name: str
+    rate: str
+    examples: tuple[_Example, ...]
+
+
+def worst_conditions(
+    document: SurveyDocument, run: RunDocument, directory: RunDirectory
+) -> list[_WorstCondition]:
+    """Return the worst conditions of which deviations were stored, the highest rate first.
+
+    Those that gates name are among them in any case, and the inputs unchanged are the last.
+
+    Args:
+        document: document of the survey.
+        run: document of its run, with the findings.
+        directory: where its inputs are. One that is gone is missing in the page, too.
+
+    """
+    entries = {entry.seed_id: entry for entry in run.deviations}
+    stored: dict[str, list[SurveyFinding]] = {}
+    for one in document.findings:
+        if one.seed_id in entries:
+            stored.setdefault(one.condition, []).append(one)
+    worst = _worst(document, stored)
+    shown = {
+        one.condition: sorted(
+            stored.get(one.condition or "", ()), key=lambda found: -(found.strength or 0.0)
+        )[:EXAMPLES]
+        for one in worst
+    }
+    found = [entries[one.seed_id] for some in shown.values() for one in some]
+    most = PageAllowance(allowance(sum(3 + answer_pictures(entry) for entry in found)))
+    return [
+        _WorstCondition(
+            one.condition or "",
+            interval(one.rate),
+            tuple(
+                _Example(
+                    example.severity, make_card(run, entries[example.seed_id], directory, most)
+                )
+                for example in shown[one.condition]
+            ),
+        )
+        for one in worst
+    ]
+
+
+def _worst(document: SurveyDocument, stored: Collection[str]) -> list[SurveySlice]:
+    """Return the slices that are shown, in their order."""
+    gated = gated_conditions(document) if stored else ()
+    ordered = worst_first(document.by_condition.slices)
+    worst = [one.condition for one in ordered if one.condition in stored][:CONDITIONS]
+    conditions = [one for one in ordered if one.condition in (*worst, *gated)]
+    unchanged = document.unchanged
+    return [*conditions, unchanged] if unchanged.condition in stored else conditions

@@ -1,0 +1,40 @@
+"""What is assumed of two models without a `pair.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.check.pair_assumptions import assumed_of
+from edgeflare.models.pair_file import Settings
+from public_cases import CASES
+
+
+@pytest.mark.parametrize(
+    ("model", "preset", "why"),
+    [
+        ("label_order/compressed.tflite", "unit", "holds 0 to 1"),
+        ("odd_inputs/normalizes_inside/compressed.tflite", "raw", "holds 0 to 255"),
+        ("label_order/original.tflite", "unit", "takes floats, so nothing tells"),
+        ("gru_dynamic/compressed.tflite", None, ""),
+    ],
+)
+def test_the_range_of_the_input_tells_the_preprocessing(
+    model: str, preset: str | None, why: str
+) -> None:
+    seeds = str((CASES / model).parent / "seeds.npz")
+    found = assumed_of(CASES / model, Settings(seeds=seeds))
+    assert found.settings.preset == preset
+    assert why in " ".join(found.notes)
+
+
+def test_what_the_user_says_is_not_assumed() -> None:
+    path, seeds = (CASES / "label_order" / one for one in ("compressed.tflite", "seeds.npz"))
+    said = Settings(seeds=str(seeds), scale=255.0, resize="none", outputs="probabilities")
+    assert assumed_of(path, said).notes == ()
+
+
+def test_of_what_is_no_model_nothing_is_assumed(tmp_path: Path) -> None:
+    (tmp_path / "text.tflite").write_text("a model, or not")
+    assert assumed_of(tmp_path / "text.tflite", Settings(seeds="seeds.npz")).notes == ()
