@@ -405,6 +405,29 @@ def test_the_folder_of_a_repaired_model_is_a_pair(name: str, tmp_path: Path) -> 
     assert found.fingerprint() == pair.fingerprint()
 
 
+DEVICES_OWN = """
+[device.preprocess]
+scale = 1.0
+channels = "bgr"
+
+[device.task]
+outputs = "logits"
+"""
+
+
+def test_it_keeps_what_the_device_has_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "pair"
+    shutil.copytree(EXAMPLE, folder)
+    described = (EXAMPLE / "pair.toml").read_text()
+    (folder / "pair.toml").write_text(f"{described}\n{DEVICES_OWN}")
+    pair = load_pair(folder)
+    shutil.copy(pair.compressed, tmp_path / MODEL)
+    write_pair(tmp_path, pair, pair.seeds)
+    found = load_pair(tmp_path)
+    assert found.interface == pair.interface
+    assert found.fingerprint() == pair.fingerprint() != load_pair(EXAMPLE).fingerprint()
+
+
 def test_it_is_one_wherever_its_models_were_named_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

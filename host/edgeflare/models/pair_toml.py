@@ -11,7 +11,7 @@ from typing import Final
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import is_callable_module
-from edgeflare.models.pair_interface import PairInput
+from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN
 from edgeflare.untrusted_text import for_json
 
@@ -21,8 +21,6 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) -> str:
     """Return a `pair.toml` of a pair, which can be searched from any folder.
-
-    What the device has of its own before and behind the model is left out.
 
     Args:
         pair: the pair, whose paths become absolute where they were relative.
@@ -60,7 +58,24 @@ def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) ->
     elif inputs:
         for one in pair.interface.inputs:
             lines += _table(f"inputs.{_key(one.name or 'input')}", _input(one))
+    for table, own in _own_of_the_device(pair.interface):
+        lines += _table(f"device.{table}", own) if own else ()
     return "\n".join(lines) + "\n"
+
+
+def _own_of_the_device(interface: PairInterface) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield names and keys of the tables under `[device]`: what is otherwise there."""
+    device = interface.device
+    if device is None:
+        return
+    yield "task", _others(interface.task_settings, device.task_settings)
+    for one, there in zip(interface.inputs, device.inputs, strict=True):
+        name = f"inputs.{_key(one.name)}" if one.name else "preprocess"
+        yield name, _others(one.settings, there.settings)
+
+
+def _others(base: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in settings.items() if base.get(key) != value}
 
 
 def _input(one: PairInput) -> dict[str, object]:
