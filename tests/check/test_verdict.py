@@ -428,10 +428,12 @@ class TestNotAllIsKnown:
 def test_without_labels_what_is_missing_for_the_accuracy_comes_next() -> None:
     known = data(labelled=0, right=None)
     found = judged(figures(data=known, decisions=decisions(labelled=0, right={})))
-    assert (found.name, found.next) == (
-        "ship",
-        "give labels with the inputs, so that the accuracy is known",
-    )
+    without = "give labels with the inputs, so that the accuracy is known"
+    assert (found.name, found.next) == ("ship", without)
+    unlike = decisions(labelled=0, right={}, changes=changes(changed=3))
+    limit = ", or a limit for what changes: --gate 'changed<0.05'"
+    assert judged(figures(data=known, decisions=unlike)).next == without + limit
+    assert judged(figures(data=known, decisions=unlike), "changed<0.5").next == without
 
 
 def test_without_labels_what_was_not_checked_is_said() -> None:

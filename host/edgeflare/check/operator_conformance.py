@@ -33,8 +33,9 @@ _MOST: Final = 64
 """Models that are drawn, at most."""
 
 _ARITHMETIC: Final = 1.2e7
-"""Multiply-accumulates for each second, of operators as they stand. Two cores run 35 million for
-each second on a device and three kernel sets, the reference one included, four rows of each."""
+"""Multiply-accumulates that are planned for each second, of operators as they stand. Two cores run
+35 million on a device and three kernel sets, the reference one included, four rows of each; two
+thirds of the time are left to open the kernel sets and to shrink what fails."""
 
 
 def operator_figures(

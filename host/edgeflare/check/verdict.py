@@ -131,14 +131,24 @@ def _without_a_cause(
     return ShipVerdict(
         name="ship",
         sentence=f"{far}{_seen(figures)}{without}",
-        next=_after_shipping(open_gates, labelled=bool(data.labelled)),
+        next=_after_shipping(figures, gates, open_gates, labelled=known),
         cause=None,
     )
 
 
-def _after_shipping(open_gates: Sequence[CheckGate], *, labelled: bool) -> str:
+def _after_shipping(
+    figures: CheckFigures,
+    gates: Sequence[CheckGate],
+    open_gates: Sequence[CheckGate],
+    *,
+    labelled: bool,
+) -> str:
     if not labelled:
-        return "give labels with the inputs, so that the accuracy is known"
+        changed = any(one.decisions.changes.changed for one in figures.devices)
+        limited = any(one.name == "changed" for one in gates)
+        limit = ", or a limit for what changes: --gate 'changed<0.05'"
+        asked = "give labels with the inputs, so that the accuracy is known"
+        return f"{asked}{limit if changed and not limited else ''}"
     if open_gates:
         return _more(open_gates[0])
     return "keep this folder as what the next one is compared with"
