@@ -295,7 +295,7 @@ class _LayeredPair:
             self.original.reader,
             lambda: [
                 (state, self._given(Arm.ORIGINAL, place))
-                for place in on_seeds
+                for place in takewhile(lambda _: not stopped(), on_seeds)
                 if (state := self._observed(arm, place))
             ],
         )

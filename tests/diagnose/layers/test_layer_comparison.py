@@ -191,6 +191,10 @@ def test_operators_that_are_wrong_together_alone_are_named() -> None:
     found, layers = figures_of(CONTENT, device=DeviceSide(blind, 2**20), original=None)
     assert not any(differs_on_device(one) for one in found)
     assert [one.operator for one in layers.together] == [before.index, last.index]
+    cut = LayerComparison(LayeredModel(graph, CONTENT), opens, None, DeviceSide(blind, 2**20))
+    with closing(cut):
+        cut.add(INPUTS[0], lambda: True)
+        assert (cut.inputs, cut.together) == (1, ())
     _, right = figures_of(CONTENT, device=DeviceSide(opens, 2**20), original=None)
     assert right.together == ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,13 +65,16 @@ class DeviceComparison:
         """Close all that was opened."""
         self._arm.close()
 
-    def add(self, twin_arm: ProbedArm, encoded: Values, twin: State) -> None:
+    def add(
+        self, twin_arm: ProbedArm, encoded: Values, twin: State, stopped: Callable[[], bool]
+    ) -> None:
         """Look into an input.
 
         Args:
             twin_arm: the twin.
             encoded: the input as the model takes it.
             twin: the tensors of the twin, as they were observed.
+            stopped: whether to look for no operators that are wrong together any longer.
 
         """
         far = self._add_whole(encoded, twin)
@@ -89,7 +92,7 @@ class DeviceComparison:
         self._groups = tried
         if far and not self._looked_together and not self._wrong_alone():
             self._looked_together = True
-            self.together = wrong_together(self._graph, twin_arm, self._arm, twin)
+            self.together = wrong_together(self._graph, twin_arm, self._arm, twin, stopped)
 
     def _wrong_alone(self) -> bool:
         """Whether an operator by itself is computed otherwise, as far as is known."""

@@ -68,8 +68,8 @@ class LayerComparison:
             if side is not None:
                 side.close()
 
-    def add(self, one: ComparedInput) -> None:
-        """Look into an input."""
+    def add(self, one: ComparedInput, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Look into an input; what takes long on a device ends where it is stopped."""
         try:
             outputs = self._twin.outputs([one.encoded])
             twin = self._twin.observe([one.encoded], outputs)
@@ -88,7 +88,7 @@ class LayerComparison:
             except (ProbeFailed, UserError) as failed:
                 self.notes.add("original", f"the original's layers cannot be seen: {failed}")
         if self._device is not None:
-            self._device.add(self._twin, one.encoded, twin.state)
+            self._device.add(self._twin, one.encoded, twin.state, stopped)
             seen = True
         self.inputs += seen
 
@@ -154,5 +154,5 @@ def compare_layers(
     for at, one in enumerate(inputs):
         if stopped():
             return
-        layers.add(one)
+        layers.add(one, stopped)
         progress(at + 1, len(inputs))

@@ -6,8 +6,8 @@ operator by itself is right, and the fault begins where two of them are joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
 from typing import Final
 
 from edgeflare.diagnose.arm_probe import ProbedArm, State
@@ -31,7 +31,11 @@ _JOINED_DB: Final = 20.0
 
 
 def wrong_together(
-    graph: Graph, twin: ProbedArm, device: ProbedArm, state: State
+    graph: Graph,
+    twin: ProbedArm,
+    device: ProbedArm,
+    state: State,
+    stopped: Callable[[], bool],
 ) -> tuple[int, ...]:
     """Return two operators, one fed by the other, that are wrong together; none where none are.
 
@@ -40,9 +44,11 @@ def wrong_together(
         twin: the model on the host.
         device: the model on the device.
         state: the tensors of the twin on an input.
+        stopped: whether to come to an end.
 
     """
-    for first, last in islice(_neighbours(graph), _MOST_PARTS):
+    parts = islice(_neighbours(graph), _MOST_PARTS)
+    for first, last in takewhile(lambda _: not stopped(), parts):
         try:
             part = extract(graph, first, last)
             if any(tensor not in state for tensor in part.inputs):
