@@ -22,7 +22,7 @@ CASES = 8
     ],
 )
 def test_no_changed_file_ends_in_a_mistake_a_signal_or_a_hang(name: str, tmp_path: Path) -> None:
-    for module in ("app", "devices", "doctor", "fleet", "report", "reported_repair"):
+    for module in ("app", "devices", "doctor", "fleet", "report", "repair_presentation"):
         import_module(f"edgeflare.cli.{module}")  # here, so that no fork has to
     import_module("edgeflare.repair.candidate_store")
     kind = KINDS[name]
