@@ -11,6 +11,7 @@ from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.core.query import Arm
+from edgeflare.pages.facts import significant
 from edgeflare.pages.page import Table
 
 _RANK: Final[Mapping[State, int]] = {"fail": 0, "open": 1, "pass": 2}
@@ -136,7 +137,7 @@ def _bytes(document: CheckDocument) -> str:
 
 def _milliseconds(document: CheckDocument) -> str:
     known = [one.compressed for one in document.figures.costs if one.compressed is not None]
-    return ", ".join(f"{1e3 * one.median:.3g}" for one in known) or _UNKNOWN
+    return ", ".join(significant(1e3 * one.median) for one in known) or _UNKNOWN
 
 
 def _near(document: CheckDocument) -> str:

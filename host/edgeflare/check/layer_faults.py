@@ -40,6 +40,7 @@ from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.original import open_original
+from edgeflare.pages.facts import significant
 from edgeflare.run.run_document import RunDevice
 
 INPUTS: Final = 100
@@ -158,8 +159,9 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
         yield FileFault(
             kind="input range",
             place="input",
-            words=f"the compressed model's input holds {known.low:.3g} to {known.high:.3g}, and"
-            f" {known.below + known.above:.0%} of the values that the original is given lie beyond",
+            words=f"the compressed model's input holds {significant(known.low)} to"
+            f" {significant(known.high)}, and {known.below + known.above:.0%} of the values that"
+            " the original is given lie beyond",
             advice="calibrate again with inputs that are preprocessed as the pair says",
         )
 

@@ -9,6 +9,7 @@ from typing import Final
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.facts import significant
 from edgeflare.pages.page import Block, Section, Table
 
 
@@ -49,7 +50,7 @@ def _costs(document: CheckDocument) -> Table:
         (
             one.device,
             which,
-            *(f"{1e3 * seconds:.3g}" for seconds in (time.median, time.high, time.first)),
+            *(significant(1e3 * seconds) for seconds in (time.median, time.high, time.first)),
             "–" if one.ratio is None else f"{one.ratio[0]:.2f}",
             "–" if one.ratio is None else f"{one.ratio[1]:.2f} to {one.ratio[2]:.2f}",
             "–" if one.worker_bytes is None else f"{one.worker_bytes / 2**20:.0f}",
@@ -206,8 +207,8 @@ def _figures(found: LayerError) -> tuple[str, ...]:
         str(found.inputs),
         "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}",
         "–" if found.cosine is None else f"{found.cosine:.5f}",
-        f"{found.rmse:.4g}",
-        f"{found.largest:.4g}",
+        significant(found.rmse, 4),
+        significant(found.largest, 4),
     )
 
 
@@ -217,8 +218,8 @@ def _scores(document: CheckDocument) -> Table:
             one.decisions.device,
             its.score,
             str(its.inputs),
-            f"{its.median:+.4g}",
-            f"{its.low:+.4g} to {its.high:+.4g}",
+            significant(its.median, 4, "+"),
+            f"{significant(its.low, 4, '+')} to {significant(its.high, 4, '+')}",
             "–" if its.effect is None else f"{its.effect:+.2f}",
         )
         for one in document.figures.devices
@@ -237,7 +238,7 @@ def _scores(document: CheckDocument) -> Table:
 def _sensitive(document: CheckDocument) -> Table:
     layers = document.figures.layers
     rows = [
-        (one.layer, f"{one.inputs}", f"{one.changed}", f"{one.margin:.3g}")
+        (one.layer, f"{one.inputs}", f"{one.changed}", significant(one.margin))
         for one in (() if layers is None else layers.worst)
     ]
     return Table(

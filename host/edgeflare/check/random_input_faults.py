@@ -8,6 +8,7 @@ from typing import Final
 
 from edgeflare.check.figures.file import SeenLayers
 from edgeflare.check.figures.random_input_figures import DrawnFigures
+from edgeflare.pages.facts import significant
 
 
 def failure_here(one: DrawnFigures) -> str:
@@ -59,7 +60,7 @@ def _otherwise_in_whole(one: DrawnFigures, layers: SeenLayers | None) -> Iterato
         if error is not None and error.sqnr_db is not None and error.sqnr_db < _LEAST_DB:
             yield (
                 f"its output {output.output} is {error.sqnr_db:.0f} dB from the host's, by up to"
-                f" {error.largest:.3g}"
+                f" {significant(error.largest)}"
             )
 
 

@@ -22,7 +22,7 @@ from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, significant
 
 Named = Callable[[str], str]
 """Returns a command about what is checked, by the command's name; empty where there is none."""
@@ -240,7 +240,7 @@ def _decisions(
 
 def _by_arm(measure: str, values: Mapping[Arm, float]) -> str:
     """Return a measure of the task for each arm, to be said behind something."""
-    measured = ", ".join(f"{arm} {value:.4g}" for arm, value in values.items())
+    measured = ", ".join(f"{arm} {significant(value, 4)}" for arm, value in values.items())
     return f"; {measure}: {measured}" if measured else ""
 
 
@@ -283,7 +283,7 @@ def _numbers(figures: CheckFigures) -> CheckSection:
         for device in figures.devices
         for one in (device.decisions.systematic.clipped if device.decisions.systematic else ())
     ]
-    cut = f"; {clipped[0].output} is cut off at {clipped[0].end:.4g}" if clipped else ""
+    cut = f"; {clipped[0].output} is cut off at {significant(clipped[0].end, 4)}" if clipped else ""
     return CheckSection(
         name="numbers",
         state="attention" if clipped else "pass",
@@ -304,7 +304,8 @@ def _score(figures: CheckFigures) -> str:
         return ""
     most = max(found, key=lambda one: abs(one.median))
     effect = "" if most.effect is None else f", effect size {most.effect:+.2f}"
-    return f"; {most.score} {most.median:+.2g} ({most.low:+.2g} to {most.high:+.2g}){effect}"
+    median, low, high = (significant(one, 2, "+") for one in (most.median, most.low, most.high))
+    return f"; {most.score} {median} ({low} to {high}){effect}"
 
 
 def _apart(found: LayerError | None) -> str:
@@ -487,9 +488,11 @@ def _sizes(file: FileFigures) -> str:
 
 def _time(cost: CostFigures) -> str:
     assert cost.compressed is not None  # noqa: S101 - those without are left out
-    before = "" if cost.original is None else f" instead of {1e3 * cost.original.median:.3g} ms"
+    before = (
+        "" if cost.original is None else f" instead of {significant(1e3 * cost.original.median)} ms"
+    )
     each = f" for the {cost.inferences} inferences of an input" if cost.inferences > 1 else ""
-    return f"{1e3 * cost.compressed.median:.3g} ms{before}{each}"
+    return f"{significant(1e3 * cost.compressed.median)} ms{before}{each}"
 
 
 def _mend(

@@ -35,6 +35,7 @@ from edgeflare.diagnose.quantized_places import (
 from edgeflare.diagnose.tensor_ties import joined_by
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import significant
 
 _HALF = 0.5
 """Share of the margin's error that the coarse layers together have to take away."""
@@ -261,17 +262,18 @@ class _CoarseKinds:
             worst = int((maxima - held).argmax())
             return (
                 "saturated",
-                f"its weights are cut off, {maxima[worst]:.3g} to {held[worst]:.3g}",
+                f"its weights are cut off, {significant(maxima[worst])} to"
+                f" {significant(held[worst])}",
             )
         needed = float(maxima.max()) / most_steps(tensor)
         if len(tensor.scales) > 1 or step >= 2 * needed:
-            times = f"{step / needed:.3g} times as large as they need be"
+            times = f"{significant(step / needed)} times as large as they need be"
             return "range too wide", f"the steps of its weights are {times}"
         used = maxima[maxima > 0]
         return (
             "one scale for unlike channels",
             "its weights have one scale, and the largest weight of a channel is"
-            f" {used.min():.2g} to {used.max():.2g}",
+            f" {significant(used.min(), 2)} to {significant(used.max(), 2)}",
         )
 
     def _of_output(self, place: QuantizedPlace, twin: State) -> tuple[Kind, str]:
@@ -280,7 +282,8 @@ class _CoarseKinds:
         values = self.values[place]
         low, high = float(values.min()), float(values.max())
         ranges = (
-            f"its range is {known.low:.3g} to {known.high:.3g}, the values {low:.3g} to {high:.3g}"
+            f"its range is {significant(known.low)} to {significant(known.high)}, the values"
+            f" {significant(low)} to {significant(high)}"
         )
         if cuts_off(known, values):
             below, above = known.beyond(values)

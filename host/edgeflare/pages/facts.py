@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Final
 
 import msgspec
 
@@ -46,6 +47,39 @@ def _text(name: str, value: object) -> str:
 def number(value: float | None, digits: int = 1) -> str:
     """Return a figure to read, with a dash for what there is none of."""
     return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def significant(value: float, digits: int = 3, sign: str = "") -> str:
+    """Return a figure for a sentence, of so many significant digits, without an exponent.
+
+    Whole numbers stand in full up to 99,999, larger ones as "1.23 million". What is below a ten
+    thousandth, or 1000 trillion and more, has an exponent for want of words.
+
+    Args:
+        value: any number.
+        digits: significant digits that it has at least, up to 4.
+        sign: "+" where positive figures have one.
+
+    """
+    figure = f"{value:{sign}.{digits}g}"
+    if "e+" not in figure:
+        return figure
+    if round(abs(value)) <= _IN_FULL:
+        return f"{value:{sign},.0f}"
+    digits = max(3, digits)
+    size = abs(float(f"{value:.{digits}g}"))
+    if size >= _NO_WORDS:
+        return figure
+    unit, word = next((unit, word) for unit, word in _LARGE if size >= unit)
+    return f"{value / unit:{sign}.{digits}g} {word}"
+
+
+_IN_FULL: Final = 99_999
+"""Whole number up to which each digit is printed."""
+
+_LARGE: Final = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
+
+_NO_WORDS: Final = 1e15
 
 
 def count_of(number: int, one: str, many: str = "") -> str:

@@ -17,6 +17,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.quantized_range import range_of
 from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.pages.facts import significant
 
 _NEAR: Final = 0.12
 """Share of a range by which its ends may be off those of a preprocessing: calibration need not have
@@ -60,7 +61,7 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     known = range_of(tensor) or (range_of(graph.tensors[quantized[0]]) if quantized else None)
     if known is None:
         return "unit", "the compressed model takes floats, so nothing tells", False
-    held = f"its input holds {known.low:.3g} to {known.high:.3g}"
+    held = f"its input holds {significant(known.low)} to {significant(known.high)}"
     wide = known.high - known.low
     off = {
         name: max(abs(known.low - low), abs(known.high - high)) / wide

@@ -11,7 +11,7 @@ from edgeflare.check.causes.cause_evidence import KnownToRules, outcome
 from edgeflare.check.file_harm import SURELY, file_does_harm
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, significant
 from edgeflare.run.exact_statistics import sign_test
 
 
@@ -83,7 +83,7 @@ def one_sided_scores(known: KnownToRules) -> Iterator[Cause]:
             rule="one-sided",
             words=f"The {one.score} is {side} on {device.decisions.device} on"
             f" {max(one.lower, one.higher)} of {one.lower + one.higher} inputs, by"
-            f" {abs(one.median):.3g} in the middle",
+            f" {significant(abs(one.median))} in the middle",
             evidence=f"by a sign test p = {one.p:.2g}; {outcome(device)}",
             next="move the threshold by as much, or calibrate again",
         )

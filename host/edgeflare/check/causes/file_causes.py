@@ -8,6 +8,7 @@ from edgeflare.check.causes.cause import Cause, Rule
 from edgeflare.check.causes.cause_evidence import AGREES, KnownToRules, outcome
 from edgeflare.check.figures.file import FileFault
 from edgeflare.check.file_harm import file_does_harm
+from edgeflare.pages.facts import significant
 
 
 def faulty_file(known: KnownToRules) -> Iterator[Cause]:
@@ -61,8 +62,8 @@ def cut_off_range(known: KnownToRules) -> Iterator[Cause]:
             beyond = "above" if side.side == "high" else "below"
             yield Cause(
                 rule="range",
-                words=f"The output {side.output} is cut off at {side.end:.4g}: {side.share:.0%} of"
-                f" what the original puts out lies {beyond}",
+                words=f"The output {side.output} is cut off at {significant(side.end, 4)}:"
+                f" {side.share:.0%} of what the original puts out lies {beyond}",
                 evidence=outcome(device),
                 next="calibrate again with inputs that reach its whole range",
             )

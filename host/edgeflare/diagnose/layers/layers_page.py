@@ -15,7 +15,7 @@ from edgeflare.diagnose.layers.layers_document import (
     own_share,
 )
 from edgeflare.pages.csv_rows import csv_text
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, significant
 from edgeflare.pages.page import Block, Illustration, Page, Section, Sentences, Table
 
 ROWS: Final = 12
@@ -119,7 +119,7 @@ def wrong_in_words(document: LayersDocument) -> list[str]:
 def _by(found: LayerError | None) -> str:
     if found is None or found.not_finite:
         return "(not finite)"
-    far = f"{found.largest:.3g}" if found.units is None else f"{found.units:.0f} steps"
+    far = significant(found.largest) if found.units is None else f"{significant(found.units)} steps"
     return f"(up to {far})"
 
 
@@ -149,7 +149,7 @@ def constants_in_words(one: LayerFigures) -> str:
     if known.steps is None:
         return "not finite"
     wrapped = ", which its type cannot hold" if known.overflows else ""
-    return f"{known.steps:,.3g} steps{wrapped}"
+    return f"{significant(known.steps)} steps{wrapped}"
 
 
 def _said_of_input(document: LayersDocument) -> Iterator[str]:
@@ -157,8 +157,9 @@ def _said_of_input(document: LayersDocument) -> Iterator[str]:
     if found is None or not cuts_off(found):
         return
     yield (
-        f"the compressed model's input holds {found.low:.3g} to {found.high:.3g}, and"
-        f" {found.below + found.above:.0%} of the values that the original is given lie beyond it"
+        f"the compressed model's input holds {significant(found.low)} to"
+        f" {significant(found.high)}, and {found.below + found.above:.0%} of the values that the"
+        " original is given lie beyond it"
     )
 
 
@@ -183,8 +184,9 @@ def said_of_compression(document: LayersDocument) -> Iterator[str]:
         named = listed(str(one.layer) for one in others)
         alike = f"; so many inputs do not tell {named} from it"
     yield (
-        f"{first.layer} is the most sensitive to compression: by itself it moves the margin by"
-        f" {its.margin:.3g} on average, and changes {changed}{_cut_off(first.range)}{alike}"
+        f"{first.layer} is the most sensitive to compression: by itself it moves the margin"
+        f" by {significant(its.margin)} on average, and changes"
+        f" {changed}{_cut_off(first.range)}{alike}"
     )
 
 
@@ -281,7 +283,7 @@ def _kernel_table(document: LayersDocument) -> Table:
 
 
 def _units(found: LayerError | None) -> str:
-    return "–" if found is None or found.units is None else f"{found.units:.0f}"
+    return "–" if found is None or found.units is None else significant(found.units)
 
 
 def _ran(document: LayersDocument) -> Block:
