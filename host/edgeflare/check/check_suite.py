@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.gates import CheckGate
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
@@ -10,8 +12,8 @@ from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 def check_suite(document: CheckDocument) -> Suite:
     """Return a check as cases.
 
-    The first is the verdict, which fails unless the model may ship. A gate that is open is no
-    failure: the verdict says what becomes of it.
+    The first is the verdict, which fails unless the model may ship. A gate that is open or was not
+    checked is skipped, and fails where each has to be decided.
     """
     verdict = None
     if not document.passes:
@@ -30,23 +32,26 @@ def check_suite(document: CheckDocument) -> Suite:
                 for one in document.figures.devices
             },
         },
-        cases=[JUnitCase(name="verdict", failure=verdict), *map(_case, document.gates)],
+        cases=[JUnitCase(name="verdict", failure=verdict), *_cases(document)],
         seconds=document.seconds,
     )
 
 
-def _case(gate: CheckGate) -> JUnitCase:
-    name = f"gate {gate.title}"
-    if gate.state == "fail":
-        return JUnitCase(name=name, failure=JUnitFailure(gate.words, gate.name, _seen_of(gate)))
-    if gate.state == "not checked":
-        return JUnitCase(name=name, skipped=gate.words)
-    return JUnitCase(name=name)
+def _cases(document: CheckDocument) -> Iterator[JUnitCase]:
+    for gate in document.gates:
+        name, seen = f"gate {gate.title}", _seen_of(gate)
+        undecided = gate.state in ("open", "not checked")
+        if gate.state == "fail" or (undecided and document.asked.strict):
+            message = f"{gate.state}: {gate.words}" if undecided else gate.words
+            yield JUnitCase(name=name, failure=JUnitFailure(message, gate.name, seen))
+        else:
+            yield JUnitCase(name=name, skipped=f"{gate.state}: {seen}" if undecided else "")
 
 
 def _seen_of(gate: CheckGate) -> str:
-    """Return what was seen of a gate, with its interval and its limit."""
-    limit = f"limit {gate.limit:g}"
-    if gate.seen is None:
-        return f"{gate.words}; {limit}"
-    return f"{gate.words}: {gate.seen.in_words()}; {limit}"
+    """Return what was seen of a gate, with its interval, its limit, and what would decide it."""
+    interval = "" if gate.seen is None else f": {gate.seen.in_words()}"
+    said = [f"{gate.words}{interval}", f"limit {gate.limit:g}"]
+    if gate.decided_by is not None:
+        said.append(f"{gate.decided_by:,} inputs like these would decide it")
+    return "; ".join(said)
