@@ -43,17 +43,18 @@ def test_a_gate_is_open_where_its_interval_holds_the_limit() -> None:
 
 
 def test_one_input_of_few_lies_within_a_limit_of_less_than_one() -> None:
-    def within(harmed: int, inputs: int) -> bool:
+    def within(harmed: int, inputs: int) -> tuple[bool, str]:
         known = decisions(
             inputs=inputs,
             labelled=inputs,
             right={Arm.ORIGINAL: 60, Arm.TWIN: 60, Arm.DEVICE: 60 - harmed},
             changes=changes(harmed, harmed=harmed, inputs=inputs),
         )
-        return judged(figures(decisions=known), "accuracy-drop").within
+        gate = judged(figures(decisions=known), "accuracy-drop")
+        return gate.within, gate.allowed
 
     assert [within(1, 64), within(2, 64), within(3, 300), within(4, 300)] == [
-        *(True, False, True, False)
+        *((True, "1 of 64"), (False, ""), (True, ""), (False, ""))
     ]
 
 

@@ -196,7 +196,21 @@ def _gates(document: CheckDocument) -> Table:
         most=_GATES,
         order="worst",
         brief=_BRIEF_OF_SEVERAL if several else _BRIEF_GATE,
+        note=_rounded_up(document),
     )
+
+
+def _rounded_up(document: CheckDocument) -> str:
+    """Return which gates are within their limits by an input more, in a sentence; or nothing."""
+    several = len(document.asked.devices) > 1
+    given = [
+        f"{one.title if several else one.name} ({one.allowed})"
+        for one in document.gates
+        if one.allowed
+    ]
+    if document.asked.strict or not given:
+        return ""
+    return f"Within the limit since that is rounded up to whole inputs: {', '.join(given)}."
 
 
 _DEVICE: Final = 16

@@ -62,10 +62,22 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
         The limit is rounded up to whole inputs: 1 % of 60 inputs allows one of them.
         """
         if self.state == "open" and self.seen is not None:
-            inputs = self.seen.inputs
-            most = ceil(self.limit * inputs - _ROUNDING)
-            return self.seen.value * inputs <= most + _ROUNDING
+            return self.seen.value * self.seen.inputs <= self._most(self.seen.inputs) + _ROUNDING
         return self.state != "fail"
+
+    @property
+    def allowed(self) -> str:
+        """The inputs within the limit, such as "1 of 60", where it is rounded up for them.
+
+        Empty where nothing hangs on that.
+        """
+        seen = self.seen
+        if seen is None or self.state != "open" or not self.within or seen.value <= self.limit:
+            return ""
+        return f"{self._most(seen.inputs)} of {seen.inputs:,}"
+
+    def _most(self, inputs: int) -> int:
+        return ceil(self.limit * inputs - _ROUNDING)
 
 
 _ROUNDING: Final = 1e-9
