@@ -30,7 +30,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.judging.judgement import SetAside, SetJudgement, judged
 from edgeflare.repair.judging.judgement_inputs import FRESH, TIGHT, WIDE, JudgedSet, SetName
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 from edgeflare.trust import granted
 from judged_images import JudgedImages, judged_images
 

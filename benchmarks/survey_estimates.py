@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from edgeflare.survey.estimate.limit_test import limit_evidence
 from edgeflare.survey.estimate.rate import Fact, Rate
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.sampling_design import SamplingDesign
-from edgeflare.survey.estimate.sequential_test import limit_evidence
 from edgeflare.survey.gate_judgement import JudgedGates
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import (

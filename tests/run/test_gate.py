@@ -15,7 +15,6 @@ from edgeflare.core.answer import NO_VALUES, Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.report.entry_names import worst_first
-from edgeflare.run.exact_statistics import sign_test
 from edgeflare.run.gate import (
     counting,
     deviation_rate,
@@ -25,6 +24,7 @@ from edgeflare.run.gate import (
 )
 from edgeflare.run.harm import HARMFUL, HARMS, count_harms, harm_of, harm_of_entry, is_harmful, rank
 from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.statistics.binomial import sign_test
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
 
 entries = st.lists(

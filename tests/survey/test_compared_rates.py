@@ -22,7 +22,7 @@ from constructed_surveys import (
     without_original,
 )
 from edgeflare.errors import UserError
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, compare, require_same_items
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.estimate.sampling_design import SamplingDesign

@@ -9,20 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import poisson
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
+from edgeflare.statistics.sequential_test import LimitEvidence
 from edgeflare.survey.estimate import pooled_rate as pooling
+from edgeflare.survey.estimate.limit_test import limit_evidence
 from edgeflare.survey.estimate.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
-from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample, difference, simultaneous
+from edgeflare.survey.estimate.rate import Fact, Limits, Sample
 from edgeflare.survey.estimate.rate_interval import (
     FieldInterval,
     field_interval,
     mean_distance,
     rate,
 )
-from edgeflare.survey.estimate.sequential_test import LimitEvidence, limit_evidence
-from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 from survey_populations import MakePopulation, Population, with_good_twin, with_useless_twin
 
 pytestmark = pytest.mark.slow
@@ -167,44 +166,6 @@ def test_a_slice_that_surprises_oftener_is_noticed_though_it_is_small() -> None:
     assert _pooling_p(surprised, first=20) < 0.02
 
 
-def _count(
-    items: list[int], asked: list[int], hits: list[int], weight: list[float], unasked: list[float]
-) -> CountLimits:
-    """Return the limits of the strata's counts, where all that were asked were drawn."""
-    return count_limits(
-        items=np.asarray(items),
-        asked=np.asarray(asked),
-        drawn=np.asarray(asked),
-        hits=np.asarray(hits),
-        weight=np.asarray(weight),
-        unasked=np.asarray(unasked),
-        confidence=0.95,
-    )
-
-
-@pytest.mark.parametrize("hits", [0, 1, 3, 10, 60])
-def test_limits_of_a_count_with_equal_weights_are_those_of_a_poisson_count(hits: int) -> None:
-    found = _count([10**9], [10**6], [hits], [1.0], [1.0])
-    assert poisson.cdf(hits, found.high) == pytest.approx(0.025, rel=0.001)
-    if hits:
-        assert poisson.sf(hits - 1, found.low) == pytest.approx(0.025, rel=0.001)
-    assert found.count == hits
-
-
-def test_a_heavier_item_that_was_not_seen_raises_the_upper_limit_of_a_count() -> None:
-    light, heavy = (
-        _count([1000, 1000], [500, 50], [20, 0], [2.0, weight], [0.5, 0.95])
-        for weight in (2.0, 20.0)
-    )
-    assert heavy.count == light.count
-    assert heavy.high > light.high + 18.0
-
-
-def test_nothing_of_a_count_is_open_where_all_were_asked() -> None:
-    found = _count([30], [30], [7], [1.0], [0.0])
-    assert (found.low, found.count, found.high) == (7.0, 7.0, 7.0)
-
-
 INPUTS, CELLS = 200, 20
 
 
@@ -239,22 +200,6 @@ def test_intervals_cover_the_rate_of_the_field(few: bool) -> None:
         found = _of_the_field(rng.random((CELLS, INPUTS)) < each)
         held += found.low <= (0.01 if few else 0.1) <= found.high
     assert covered(held)
-
-
-def test_limits_of_a_difference_are_combined_by_squares() -> None:
-    one, other = Rate(0.2, 0.17, 0.24, 100, 50, 10), Rate(0.1, 0.06, 0.13, 100, 50, 5)
-    low, high = 0.1 - (0.03**2 + 0.03**2) ** 0.5, 0.1 + (0.04**2 + 0.04**2) ** 0.5
-    assert difference(one, other) == pytest.approx((0.1, low, high))
-    assert difference(other, one) == pytest.approx((-0.1, -high, -low))
-
-
-@given(st.floats(0.5, 0.999), st.integers(0, 1000))
-def test_independent_intervals_hold_together_as_often_as_was_asked(
-    confidence: float, intervals: int
-) -> None:
-    each = simultaneous(confidence, intervals)
-    assert each ** max(1, intervals) == pytest.approx(confidence)
-    assert confidence <= each + 1e-12 < 1.0
 
 
 Distances = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]

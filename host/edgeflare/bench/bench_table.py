@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from math import floor, log10
 
-from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.strategy_figures import StrategyFigures
 from edgeflare.pages.page import Section, Sentences, Table
+from edgeflare.statistics.bootstrap import Estimate
 
 _Columns = Mapping[str, Callable[[StrategyFigures], str]]
 

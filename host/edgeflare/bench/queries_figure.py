@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from edgeflare.bench.bench_document import Bench
-from edgeflare.bench.bench_statistics import cumulative
 from edgeflare.bench.strategy_figures import queries_needed
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.nearness_figure import label_lines
+from edgeflare.statistics.bootstrap import Values
 
 
 def draw_queries(bench: Bench, path: Path) -> None:
@@ -35,7 +37,7 @@ def draw_queries(bench: Bench, path: Path) -> None:
         for panel, (pair, runs) in zip(panels, pairs.items(), strict=False):
             for documents in runs.values():
                 if documents:
-                    spent, rates = cumulative(queries_needed(documents))
+                    spent, rates = cumulative_success(queries_needed(documents))
                     # From one query on, since the axis is logarithmic, to the bound.
                     last = rates[-1] if rates.size else 0.0
                     x, y = [1.0, *spent, float(most)], [0.0, *rates, last]
@@ -48,3 +50,9 @@ def draw_queries(bench: Bench, path: Path) -> None:
         label_lines(panels[0], drawn_first, "upper left")
         drawn = drawn_svg(figure, {"Date": None})
     write_atomically(path, drawn.encode())
+
+
+def cumulative_success(values: Values) -> tuple[Values, Values]:
+    """Return the success rate against what was spent: (found,) of each, both rising."""
+    spent = np.sort(values[np.isfinite(values)])
+    return spent, np.arange(1, spent.size + 1) / max(1, values.size)

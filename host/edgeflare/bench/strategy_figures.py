@@ -10,7 +10,8 @@ from statistics import median as middle
 
 import numpy as np
 
-from edgeflare.bench.bench_statistics import (
+from edgeflare.run.run_document import RunDocument
+from edgeflare.statistics.bootstrap import (
     Estimate,
     Values,
     mean,
@@ -18,7 +19,6 @@ from edgeflare.bench.bench_statistics import (
     ratio_of_means,
     success_rate,
 )
-from edgeflare.run.run_document import RunDocument
 
 
 @dataclass(frozen=True, slots=True)

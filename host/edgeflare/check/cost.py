@@ -19,7 +19,7 @@ from edgeflare.diagnose.layer_graphs import tflite_original
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.original import invocation_of
-from edgeflare.run.exact_statistics import median_interval
+from edgeflare.statistics.binomial import median_interval
 
 _LEAST_TURNS: Final = 11
 """Turns that are timed in any case, unless it is stopped."""

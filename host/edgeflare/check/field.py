@@ -28,7 +28,8 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
-from edgeflare.run.exact_statistics import holm, sign_test
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.multiple_comparisons import holm
 
 SEVERITIES: Final = (1, 2, 3)
 """Severities at which conditions are tried."""

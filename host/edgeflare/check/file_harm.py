@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from edgeflare.check.estimate import share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.figures.file import FileFault
 from edgeflare.core.query import Arm
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.proportion import share
 
 
 def counted_faults(figures: CheckFigures) -> list[FileFault]:

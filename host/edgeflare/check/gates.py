@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
@@ -23,6 +22,12 @@ from edgeflare.check.gate_limits import LIMITS
 from edgeflare.check.random_input_faults import failure_here, otherwise_here
 from edgeflare.core.query import Arm
 from edgeflare.record.json_types import Amount, Count
+from edgeflare.statistics.proportion import (
+    ShareEstimate,
+    inputs_to_decide,
+    paired_difference,
+    share,
+)
 
 State = Literal["pass", "fail", "open", "not checked"]
 

@@ -14,7 +14,8 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.seed_disagreement import readings
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.run.exact_statistics import holm, sign_test
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.multiple_comparisons import holm
 
 _CHANCE: Final = 0.001
 """Greatest p of a sign test, corrected for all that is tried, by which another reading is better.

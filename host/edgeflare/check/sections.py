@@ -11,7 +11,6 @@ import msgspec
 
 from edgeflare.check.causes.cause import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
-from edgeflare.check.estimate import ShareEstimate, share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
@@ -23,6 +22,7 @@ from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of, significant
+from edgeflare.statistics.proportion import ShareEstimate, share
 
 Named = Callable[[str], str]
 """Returns a command about what is checked, by the command's name; empty where there is none."""

@@ -12,15 +12,15 @@ from typing import Annotated, Any
 import msgspec
 
 from edgeflare import __version__
-from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.grid import Grid
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.page import Section
-from edgeflare.rank.rank_statistics import ModelComparison
+from edgeflare.rank.model_comparison import ModelComparison
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne, Share, plain_json
+from edgeflare.statistics.bootstrap import Estimate
 
 
 class RankedModel(Ranked, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from edgeflare.bench.bench_table import show_estimate, show_number
 from edgeflare.core.domain import PSNR
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Bullets, Section, Sentences, Table
-from edgeflare.rank.rank_statistics import ModelComparison, seeds_needed
+from edgeflare.rank.model_comparison import ModelComparison, seeds_needed
 from edgeflare.rank.ranking import Ranked, Ranking
 
 _LEGEND = (

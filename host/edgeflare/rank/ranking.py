@@ -12,13 +12,14 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from edgeflare.bench.bench_statistics import Estimate, mean, success_rate
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.rank.model_comparison import ModelComparison, compare_all, places
 from edgeflare.rank.model_measurements import ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
-from edgeflare.rank.rank_statistics import ModelComparison, Values, compare_all, places, share
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Sha256
+from edgeflare.statistics.binomial import exact_interval
+from edgeflare.statistics.bootstrap import Estimate, Values, mean, success_rate
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +160,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         latency_ms=measured.latency_ms,
         timed_runs=measured.timed_runs,
         deviating_seeds=deviating,
-        deviation_rate=_certain(share(deviating, len(searched.seeds))),
+        deviation_rate=_certain(_share(deviating, len(searched.seeds))),
         tied_seeds=searched.tied,
         seed_accuracy=_accuracy(searched.right),
         right=searched.right,
@@ -167,7 +168,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         labelled_accuracy=None if labelled is None else _accuracy(labelled.right),
         labelled_right=None if labelled is None else labelled.right,
         labelled_deviation_rate=(
-            None if labelled is None else share(labelled.deviating, labelled.images)
+            None if labelled is None else _share(labelled.deviating, labelled.images)
         ),
         labelled_tied=None if labelled is None else labelled.tied,
         searches=found.size,
@@ -181,7 +182,12 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
 
 
 def _accuracy(right: CorrectCounts | None) -> Estimate | None:
-    return None if right is None else share(right.compressed, right.images)
+    return None if right is None else _share(right.compressed, right.images)
+
+
+def _share(hits: int, trials: int) -> Estimate | None:
+    """Return a share with its exact interval; None without a trial."""
+    return Estimate(hits / trials, *exact_interval(hits, trials)) if trials else None
 
 
 def _success(found: Values) -> Estimate:
@@ -190,7 +196,7 @@ def _success(found: Values) -> Estimate:
     if finite.any() and not finite.all():
         return _certain(success_rate(found))
     seeds = len(found)
-    return _certain(share(seeds if finite.all() else 0, seeds))
+    return _certain(_share(seeds if finite.all() else 0, seeds))
 
 
 def _certain(estimate: Estimate | None) -> Estimate:

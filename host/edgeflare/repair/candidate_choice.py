@@ -33,7 +33,7 @@ from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 
 SURE = 0.05
 """The p value below which more inputs are mended than broken not by chance."""

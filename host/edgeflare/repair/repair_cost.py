@@ -20,7 +20,7 @@ from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_types import Amount, CountFromOne
-from edgeflare.run.exact_statistics import median_interval
+from edgeflare.statistics.binomial import median_interval
 
 SIZE_UNITS: Mapping[str, float] = {"B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2}
 """Units of `--max-size`, in bytes."""

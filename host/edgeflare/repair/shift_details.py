@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
+from edgeflare.statistics.bootstrap import Estimate
 
 PERCEPTRON: Final = "perceptron"
 ABSTAINING: Final = "perceptron-abstaining"

@@ -18,7 +18,6 @@ from edgeflare.report.entry_names import (
 )
 from edgeflare.report.input_words import input_words
 from edgeflare.report.interface_lines import variables_in_words
-from edgeflare.run.exact_statistics import exact_interval
 from edgeflare.run.gate import counted, tie_harm, ties_count
 from edgeflare.run.harm import NOBODY
 from edgeflare.run.nearness import measure_name
@@ -31,6 +30,7 @@ from edgeflare.run.systematic.figures import (
     ScoreShift,
     SystematicDifferences,
 )
+from edgeflare.statistics.binomial import exact_interval
 
 Lines = list[tuple[str, str]]
 """What a figure is called, and what it is."""

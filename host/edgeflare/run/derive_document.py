@@ -24,7 +24,6 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.coverage_figures import noted_coverage
-from edgeflare.run.exact_statistics import exact_interval
 from edgeflare.run.finding_outcomes import SortedFindings, sort_findings
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
 from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
@@ -49,6 +48,7 @@ from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
 from edgeflare.run.totals import totals_of
 from edgeflare.run.without_reset import noted_without_reset
+from edgeflare.statistics.binomial import exact_interval
 
 
 def write_document(directory: RunDirectory, journal: RunJournal) -> RunDocument:

@@ -8,11 +8,11 @@ from typing import Final
 
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.truths import Truths
-from edgeflare.run.exact_statistics import sign_test
 from edgeflare.run.harm import HARMFUL, is_harmful
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import DeviationRate, Finding, RunDocument
 from edgeflare.run.run_warnings import MOST_TIED
+from edgeflare.statistics.binomial import sign_test
 
 SURELY: Final = 0.05
 """Probability of so much more harm than help by chance, below which it is none."""

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 
 import msgspec
 
 from edgeflare.errors import UserError
-from edgeflare.run.exact_statistics import holm, sign_test
-from edgeflare.survey.estimate.rate import Rate, SignedEstimate, difference
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.mover import difference
+from edgeflare.statistics.multiple_comparisons import holm
+from edgeflare.statistics.normal import p_value_of_interval
+from edgeflare.survey.estimate.rate import Rate, SignedEstimate
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts, headline
 from edgeflare.survey.rates.slices import items_by_condition, surveyed
 from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
@@ -141,7 +143,11 @@ def _paired(
     confidence, now_rate = _rate(document, condition)
     found = SignedEstimate(*difference(now_rate, _rate(baseline.document, condition)[1]))
     complete = bool(both.sum() == chosen.sum())
-    p = sign_test(only_before, only_now) if complete else _p_value(found, confidence)
+    p = (
+        sign_test(only_before, only_now)
+        if complete
+        else p_value_of_interval(found.estimate, found.low, found.high, confidence)
+    )
     return PairedItems(
         condition=condition,
         both=int(both.sum()),
@@ -152,16 +158,6 @@ def _paired(
         p_corrected=p,
         difference=found,
     )
-
-
-def _p_value(found: SignedEstimate, confidence: float) -> float:
-    """Return the p-value of no difference, from the limit on that side of the estimate."""
-    away = abs(found.estimate)
-    reach = found.estimate - found.low if found.estimate > 0.0 else found.high - found.estimate
-    if away == 0.0 or reach <= 0.0:
-        return 1.0 if away == 0.0 else 0.0
-    normal = NormalDist()
-    return 2.0 * normal.cdf(-normal.inv_cdf(0.5 + confidence / 2.0) * away / reach)
 
 
 def _rate(document: SurveyDocument, condition: str | None) -> tuple[float, Rate]:

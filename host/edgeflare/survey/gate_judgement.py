@@ -12,10 +12,10 @@ from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of
 from edgeflare.errors import UserError
 from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Count
+from edgeflare.survey.estimate.limit_test import limit_evidence
 from edgeflare.survey.estimate.rate import Fact
 from edgeflare.survey.estimate.rate_interval import field_interval, rate
 from edgeflare.survey.estimate.sampling_design import Draws, SamplingDesign
-from edgeflare.survey.estimate.sequential_test import limit_evidence
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
 from edgeflare.survey.rates.rate_words import interval, percent, points

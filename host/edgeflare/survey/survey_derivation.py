@@ -20,12 +20,13 @@ from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.exact_statistics import exact_interval, holm
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
+from edgeflare.statistics.binomial import exact_interval
+from edgeflare.statistics.multiple_comparisons import holm
 from edgeflare.survey.baseline import BaselineSurvey, compare
 from edgeflare.survey.estimate.pooled_rate import pooling_p_value
 from edgeflare.survey.estimate.rate import Sample

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.statistics.normal import sample_size
 from edgeflare.survey.items.survey_items import require_same_inputs
 from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY, plan_with_more
@@ -97,7 +96,8 @@ def look_at(survey: Survey) -> SurveyLook:
     few = chosen[:_MOST_DEVICE_ITEMS]
     on_device = _seconds(survey, few, (Arm.DEVICE,)) / len(few)
     budget = plan.device_queries
-    plain = None if plan.precision is None else _plain(plan.precision, plan.confidence, items)
+    precision = plan.precision
+    plain = None if precision is None else sample_size(precision, plan.confidence, items, 0.05)
     return SurveyLook(
         items=items,
         host_seconds=on_host * items,
@@ -114,10 +114,3 @@ def _seconds(survey: Survey, items: list[int], arms: tuple[Arm, ...]) -> float:
     for _ in survey.opened.evaluate(inputs, [survey.items.input_of(item) for item in items], arms):
         pass
     return time.monotonic() - begun
-
-
-def _plain(precision: float, confidence: float, items: int, rate: float = 0.05) -> int:
-    """Return how many of the items a simple random sample needs, by the normal approximation."""
-    deviate = NormalDist().inv_cdf(0.5 + confidence / 2)
-    unbounded = rate * (1.0 - rate) * (deviate / precision) ** 2
-    return ceil(unbounded / (1.0 + unbounded / items))

@@ -29,8 +29,8 @@ from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.statistics.quantiles import require_scipy
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
-from edgeflare.survey.estimate.weighted_count import require_scipy
 from edgeflare.survey.gate_judgement import (
     JudgedGates,
     conditions_left_out,

@@ -22,25 +22,21 @@ from edgeflare.diagnose.inspect.hypotheses import (
     telling,
     top_pair,
 )
-from edgeflare.diagnose.inspect.score_interval import (
-    INFLUENCES,
-    half_width,
-    limits,
-    share_influence,
-)
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
+    INFLUENCES,
     MEASURES,
     Measure,
     Scores,
     as_they_are,
-    doubled_ranks,
     hypothesis_targets,
-    standardized,
+    possible_limits,
     unit_forms,
 )
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import InspectedInput, UnitHypothesis
+from edgeflare.statistics.influence import half_width, slope_influence
+from edgeflare.statistics.standard_forms import doubled_ranks, standardized
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -183,9 +179,9 @@ def test_intervals_cover(measure: Measure, times: int) -> None:
 
 
 def test_limits_stay_within_what_a_measure_can_be() -> None:
-    assert limits("auc", 0.98, 0.05) == (0.98 - 0.05, 1.0)
-    assert limits("mutual information", 0.01, 0.02) == (0.0, 0.03)
-    assert limits("mean difference", -3.0, 1.0) == (-4.0, -2.0)
+    assert possible_limits("auc", 0.98, 0.05) == (0.98 - 0.05, 1.0)
+    assert possible_limits("mutual information", 0.01, 0.02) == (0.0, 0.03)
+    assert possible_limits("mean difference", -3.0, 1.0) == (-4.0, -2.0)
 
 
 def test_the_interval_of_a_share_covers_it() -> None:
@@ -194,7 +190,7 @@ def test_the_interval_of_a_share_covers_it() -> None:
         own = rng.normal(0, np.sqrt(0.31), 200)
         errors = own + rng.normal(0, np.sqrt(0.69), 200)
         share = np.cov(own, errors)[0, 1] / errors.var(ddof=1)
-        held += abs(share - 0.31) <= half_width(share_influence(own, errors), np.arange(200))
+        held += abs(share - 0.31) <= half_width(slope_influence(own, errors), np.arange(200))
     assert held / TRIALS >= 0.92
 
 

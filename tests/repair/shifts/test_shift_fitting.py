@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from msgspec import structs
 from numpy.typing import NDArray
 
-from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.core.tensor import Tensor
 from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
 from edgeflare.repair.shifts.cross_validation import MixtureCounts, count_mixture, evaluate
@@ -37,6 +36,7 @@ from edgeflare.repair.shifts.shift_fitting import (
 )
 from edgeflare.repair.shifts.shifts import STEP, Shifts
 from edgeflare.repair.shifts.training_inputs import TrainingInputs, match, matched_share
+from edgeflare.statistics.bootstrap import Estimate
 
 CLASSES = 4
 OUTPUT = Tensor("scores", (1, CLASSES), "int8", 1 / 256, -128)

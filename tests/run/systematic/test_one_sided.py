@@ -13,7 +13,6 @@ from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.raw_output_rows import OutputDecoders, kept_row
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
-from edgeflare.run.exact_statistics import sign_test
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences
 from edgeflare.run.systematic.one_sided import (
@@ -23,6 +22,7 @@ from edgeflare.run.systematic.one_sided import (
     score_change,
     score_shifts,
 )
+from edgeflare.statistics.binomial import sign_test
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
 from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer

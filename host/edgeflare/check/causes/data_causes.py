@@ -7,10 +7,10 @@ from typing import Final
 
 from edgeflare.check.causes.cause import Cause
 from edgeflare.check.causes.cause_evidence import AGREES, KnownToRules
-from edgeflare.check.estimate import share
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
+from edgeflare.statistics.proportion import share
 
 
 def wrong_data(known: KnownToRules) -> Iterator[Cause]:

@@ -12,7 +12,7 @@ from edgeflare.check.file_harm import SURELY, file_does_harm
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of, significant
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 
 
 def failed_inputs(known: KnownToRules) -> Iterator[Cause]:

@@ -7,13 +7,13 @@ from typing import Final
 
 from edgeflare.check.causes.cause import Cause
 from edgeflare.check.causes.cause_evidence import KnownToRules, outcome
-from edgeflare.check.estimate import share
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.device import OperatorFault, StageFigures
 from edgeflare.check.file_harm import SURELY, file_does_harm
 from edgeflare.check.random_input_faults import failure_here, otherwise_here
 from edgeflare.pages.facts import count_of
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.proportion import share
 
 
 def wrong_on_drawn_inputs(known: KnownToRules) -> Iterator[Cause]:

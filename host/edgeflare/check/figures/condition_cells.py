@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from edgeflare.check.estimate import paired_difference
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.record.json_types import Count, CountFromOne, Share
+from edgeflare.statistics.proportion import paired_difference
 
 
 class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):

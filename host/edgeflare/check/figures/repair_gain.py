@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from edgeflare.check.estimate import ShareEstimate, paired_difference
 from edgeflare.record.json_types import Count
+from edgeflare.statistics.proportion import ShareEstimate, paired_difference
 
 
 class MendedInputs(msgspec.Struct, frozen=True, kw_only=True):

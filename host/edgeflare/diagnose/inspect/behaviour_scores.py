@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
-from edgeflare.diagnose.inspect.score_interval import INFLUENCES, auc_influence, half_width
 from edgeflare.diagnose.inspect.sparse_regression import REGRESSION, foretold, foretold_aucs
 from edgeflare.diagnose.inspect.unit_measures import (
     CENTRES,
+    INFLUENCES,
     MEASURES,
     HypothesisTargets,
     Measure,
@@ -22,6 +22,7 @@ from edgeflare.diagnose.inspect.unit_measures import (
     hypothesis_targets,
     unit_forms,
 )
+from edgeflare.statistics.influence import auc_influence, half_width
 
 LEVEL: Final = 0.999
 """Part of the permutations whose best score is below the level."""

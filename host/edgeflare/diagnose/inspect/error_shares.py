@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer, layer_slices
-from edgeflare.diagnose.inspect.score_interval import half_width, share_influence
+from edgeflare.statistics.influence import half_width, slope_influence
 
 SHARE_THRESHOLD: Final = 0.2
 """Least share of a channel that is blamed, beyond an even one: healthy networks have a top channel
@@ -92,7 +92,7 @@ def share_interval(
     """
     values = contribution.astype(np.float64)
     share = float(error_shares(values[:, None], errors)[0])
-    half = half_width(share_influence(values, errors), groups)
+    half = half_width(slope_influence(values, errors), groups)
     return ShareInterval(share, share - half, share + half)
 
 

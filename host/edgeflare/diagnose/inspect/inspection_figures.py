@@ -26,7 +26,7 @@ from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
 from edgeflare.diagnose.inspect.hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.inspection_halves import KeptInputs
 from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
-from edgeflare.diagnose.inspect.score_interval import limits
+from edgeflare.diagnose.inspect.unit_measures import possible_limits
 
 MOST_LISTED: Final = 20
 """Units in a list."""
@@ -72,7 +72,7 @@ class InspectionFigures:
             BestScore(
                 behaviour, one.measure, self._hypotheses[one.hypothesis],
                 None if one.unit is None else unit_at(self._layers, one.unit),
-                one.score, *limits(one.measure, one.score, one.half_width), one.beyond,
+                one.score, *possible_limits(one.measure, one.score, one.half_width), one.beyond,
             )
             for one in found
         ]  # fmt: skip
@@ -94,7 +94,9 @@ class InspectionFigures:
         listed = []
         for unit in _greatest(strength):
             auc, half = scored("auc", held_out[:, unit], self._halves, which)
-            listed.append(RankedUnit(unit_at(self._layers, unit), auc, *limits("auc", auc, half)))
+            listed.append(
+                RankedUnit(unit_at(self._layers, unit), auc, *possible_limits("auc", auc, half))
+            )
         self.top_units[behaviour] = tuple(listed)
         for aucs, where in zip(self._aucs, layer_slices(self._layers), strict=True):
             best = where.start + int(strength[where].argmax())

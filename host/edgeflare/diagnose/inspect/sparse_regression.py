@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.unit_measures import doubled_ranks
 from edgeflare.errors import UserError
+from edgeflare.statistics.standard_forms import doubled_ranks
 
 REGRESSION: Final = "regression"
 """The name of this measure; its value is an AUC."""

@@ -15,6 +15,15 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.statistics.influence import (
+    Column,
+    auc_influence,
+    correlation_influence,
+    mean_difference_influence,
+    mutual_information_influence,
+)
+from edgeflare.statistics.standard_forms import doubled_ranks, rank_bins, standardized
+
 BINS: Final = 4
 """Bins of mutual information, for units and for hypotheses that have more than two values: quarters
 show what no mean shows, such as a middle that is unlike both ends. With 4 × 4 cells, 100 inputs
@@ -45,51 +54,6 @@ def hypothesis_targets(values: NDArray[np.float64]) -> HypothesisTargets:
     two_valued = ((values == values.min(axis=0)) | (values == values.max(axis=0))).all(axis=0)
     two = values == values.max(axis=0)
     return HypothesisTargets(standardized(values), split, np.where(two_valued, two, quarters))
-
-
-def standardized(values: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return columns with mean 0 and variance 1; of constant ones zeros."""
-    centred = values - values.mean(axis=0, dtype=np.float64)
-    spread = np.sqrt(np.square(centred).mean(axis=0))
-    varies = values.max(axis=0) > values.min(axis=0)
-    return np.asarray(np.where(varies, centred / np.where(spread > 0.0, spread, 1.0), 0.0))
-
-
-def doubled_ranks(values: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Return ranks within columns, mean ranks for ties, as whole numbers around 0.
-
-    The ranks 1 to n are less their mean and times two: so ties need no fraction, and sums of them
-    are exact in float32 up to 4,096 inputs.
-
-    Args:
-        values: (n, columns).
-
-    """
-    n = len(values)
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    new = np.ones(values.shape, bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    last = np.ones(values.shape, bool)
-    last[:-1] = new[1:]
-    at = np.arange(n)[:, None]
-    first_of_ties = np.maximum.accumulate(np.where(new, at, 0), axis=0)
-    last_of_ties = np.minimum.accumulate(np.where(last, at, n)[::-1], axis=0)[::-1]
-    ranks = np.empty(values.shape, np.int64)
-    np.put_along_axis(ranks, order, first_of_ties + last_of_ties - (n - 1), axis=0)
-    return ranks
-
-
-def rank_bins(ranks: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
-    """Return the bin of each rank, of equally wide ones; ties are in one bin.
-
-    Args:
-        ranks: (n, columns), as `doubled_ranks` returns them.
-        bins: how many; some are empty where there are many ties.
-
-    """
-    n = len(ranks)
-    return np.asarray((ranks + n) * bins // (2 * n))
 
 
 Measure = Literal["correlation", "mean difference", "auc", "mutual information", "regression"]
@@ -190,6 +154,38 @@ MEASURES: Final[Mapping[Measure, MeasureFunction]] = MappingProxyType(
 )
 """Each takes the units (n, U), the hypotheses (n, H) and orders (P, n) in which the hypotheses'
 values are dealt to the inputs, and returns (P, H, U) float32."""
+
+
+def _mutual_information_influence(unit: Column, target: Column) -> Column:
+    bins = rank_bins(doubled_ranks(unit[:, None]), BINS)[:, 0]
+    return mutual_information_influence(bins, target.astype(np.int64))
+
+
+INFLUENCES: Final[Mapping[str, Callable[[Column, Column], Column]]] = MappingProxyType(
+    {
+        "correlation": correlation_influence,
+        "mean difference": mean_difference_influence,
+        "auc": auc_influence,
+        "mutual information": _mutual_information_influence,
+    }
+)
+"""Each takes a unit, (n,), and a hypothesis' values, (n,): `standard`, `bins` or else `split`; and
+returns the influence of each input on the measure, (n,)."""
+
+_POSSIBLE: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "correlation": (-1.0, 1.0),
+        "auc": (0.0, 1.0),
+        "mutual information": (0.0, float(np.log2(BINS))),
+        "regression": (0.0, 1.0),
+    }
+)
+
+
+def possible_limits(measure: str, score: float, half: float) -> tuple[float, float]:
+    """Return the limits of an interval within what the measure can be."""
+    least, most = _POSSIBLE.get(measure, (-np.inf, np.inf))
+    return max(score - half, least), min(score + half, most)
 
 
 def as_they_are(n: int) -> Orders:

@@ -23,7 +23,7 @@ from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.record.json_types import Count, Share
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judgement_inputs import SAMPLED, TIGHT, WIDE, JudgedSet, SetName
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 
 BIG_MARGIN = 1 / 128
 """The margin of the original's probabilities above which a deviation is a big one: two steps of an

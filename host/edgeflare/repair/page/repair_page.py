@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number
@@ -26,6 +25,7 @@ from edgeflare.repair.repair_document import (
 )
 from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
 from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory
+from edgeflare.statistics.bootstrap import Estimate
 
 _SCORE = (
     "Score: the mean over these sets of deviating and big inputs after, over those before."

@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
 from edgeflare.repair.shift_details import (
     ABSTAINING,
     MIXTURE_ONLY,
@@ -25,6 +24,7 @@ from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS, Labels, Sample
 from edgeflare.repair.shifts.shift_fitting import ShiftEffects, fit, fold_rows
 from edgeflare.repair.shifts.shifts import Shifts
 from edgeflare.repair.shifts.training_inputs import Repair, TrainingInputs
+from edgeflare.statistics.bootstrap import Estimate, percentile_estimate, resampled_means
 
 
 @dataclass(slots=True)
@@ -148,13 +148,10 @@ class MixtureCounts:
         The interval is a 95 % bootstrap interval over the seeds, each drawn with all that was made
         from it.
         """
-        seeds = self.counts.shape[1]
-        rng = np.random.default_rng(BOOTSTRAP_SEED)
-        drawn = rng.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=RESAMPLES).T
-        rates = (self.changed @ drawn) / np.maximum(self.counts @ drawn, 1e-12)
+        changed, counts = resampled_means(self.changed), resampled_means(self.counts)
         signs = np.array([mixture.triggers, -mixture.agreeing, -mixture.seeds])
-        low, high = np.quantile(signs @ rates, (0.025, 0.975))
-        return Estimate(float(signs @ self.ratios), float(low), float(high))
+        drawn = changed / np.maximum(counts, 1e-12) @ signs
+        return percentile_estimate(float(signs @ self.ratios), drawn)
 
 
 def count_mixture(

@@ -15,7 +15,8 @@ from edgeflare.core.answer import Answer, Confusion
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import Tensor, dequantize, unpack_tensor
-from edgeflare.run.exact_statistics import holm, median_interval, sign_test
+from edgeflare.statistics.binomial import median_interval, sign_test
+from edgeflare.statistics.multiple_comparisons import holm
 
 FLOW_CHANCE: Final = 0.01
 """Greatest p of a class's flow, corrected for the number of classes of all heads."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Confusion
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows, without_ones
-from edgeflare.run.exact_statistics import sign_test
+from edgeflare.statistics.binomial import sign_test
 from edgeflare.tasks.value_decoder import ValueAnswer
 
 _Scores = NDArray[np.float64]

@@ -8,15 +8,16 @@ synthetic estimate, as for small areas). `pooling_p_value` tests that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.statistics.mover import difference
+from edgeflare.statistics.weighted_count import CountLimits, gamma_limits
 from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample
 from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.estimate.weighted_count import gamma_limits
 
 PERMUTATIONS = 499
 """Permutations of the surprises: enough for a p-value of 1 in 500."""
@@ -44,9 +45,7 @@ def pooled_rate(
     known = alone.seen + int((open_items & fact.foretold).sum())
     more = _surprises(fact, sample, open_items & ~fact.foretold, confidence)
     less = _surprises(fact, sample, open_items & fact.foretold, confidence)
-    total = known + more.count - less.count
-    low = total - float(np.hypot(more.count - more.low, less.high - less.count))
-    high = total + float(np.hypot(more.high - more.count, less.count - less.low))
+    total, low, high = (known + one for one in difference(more, less))
     most = alone.seen + int(open_items.sum())
     return Rate(
         estimate=total / alone.items,
@@ -99,22 +98,13 @@ def pooling_p_value(
     return (1 + as_uneven) / (1 + PERMUTATIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenSurprises:
-    """Surprises among items that were not asked: how many to expect, and the limits of that."""
-
-    count: float
-    low: float
-    high: float
-
-
 def _surprises(
     fact: Fact, sample: Sample, where: NDArray[np.bool_], confidence: float
-) -> _OpenSurprises:
+) -> CountLimits:
     """Return the surprises among items of one prediction, none of which was asked."""
     open_items = int(where.sum())
     if not open_items:
-        return _OpenSurprises(0.0, 0.0, 0.0)
+        return CountLimits(0.0, 0.0, 0.0)
     strata = int(sample.stratum.max()) + 1
     like = fact.foretold == bool(fact.foretold[where][0])
     asked = np.bincount(sample.stratum[like & sample.asked], minlength=strata)
@@ -131,4 +121,4 @@ def _surprises(
     low, high = gamma_limits((count, variance), more, confidence)
     # What is bounded is a whole number of items, which may be none where less than one is expected.
     low, high = min(floor(low), count), max(high, count)
-    return _OpenSurprises(min(count, open_items), min(low, open_items), min(high, open_items))
+    return CountLimits(min(count, open_items), min(low, open_items), min(high, open_items))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,18 +69,6 @@ class Limits:
     high: Share
 
 
-def difference(one: Rate, other: Rate) -> tuple[float, float, float]:
-    """Return one rate less another: estimate, lower and upper limit.
-
-    The limits of both are combined by the squares of their distances from the estimates (MOVER, Zou
-    and Donner 2008). The rates have to be of different items.
-    """
-    estimate = one.estimate - other.estimate
-    below = hypot(one.estimate - one.low, other.high - other.estimate)
-    above = hypot(one.high - one.estimate, other.estimate - other.low)
-    return estimate, estimate - below, estimate + above
-
-
 @dataclass(frozen=True, slots=True)
 class SignedEstimate:
     """A figure with an interval, which may be negative."""
@@ -89,18 +76,3 @@ class SignedEstimate:
     estimate: float
     low: float
     high: float
-
-
-def simultaneous(confidence: float, intervals: int) -> float:
-    """Return the confidence of each of several intervals, so that all of them hold together.
-
-    After Šidák, "Rectangular confidence regions for the means of multivariate normal
-    distributions", JASA 62 (1967): for two-sided intervals it holds however the estimates depend on
-    one another.
-
-    Args:
-        confidence: confidence with which all of them are to hold.
-        intervals: how many there are.
-
-    """
-    return float(confidence ** (1.0 / max(1, intervals)))

@@ -16,7 +16,6 @@ inputs, and Wilson's interval is that of as many draws as have this variance (Ko
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Annotated
 
 import msgspec
@@ -24,9 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Share
+from edgeflare.statistics.mover import difference
+from edgeflare.statistics.normal import normal_deviate
+from edgeflare.statistics.proportion import wilson_interval
+from edgeflare.statistics.weighted_count import CountLimits, count_limits
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate
 from edgeflare.survey.estimate.strata import StratumWeights
-from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 
 
 def rate(
@@ -35,7 +37,7 @@ def rate(
     """Estimate a rate.
 
     The limits of the two sums of surprises are combined by the squares of their distances from the
-    estimate (MOVER, Zou and Donner 2008).
+    estimate (see `difference`).
 
     Args:
         fact: what was foretold and seen.
@@ -56,13 +58,12 @@ def rate(
     strata = StratumWeights.of(sample)
     more = _surprises(of & ~fact.foretold, asked & fact.seen, sample, strata, confidence)
     less = _surprises(of & fact.foretold, asked & ~fact.seen, sample, strata, confidence)
-    total = float((of & fact.foretold).sum()) + more.count - less.count
-    below = float(np.hypot(more.count - more.low, less.high - less.count))
-    above = float(np.hypot(more.high - more.count, less.count - less.low))
+    foretold = float((of & fact.foretold).sum())
+    total, low, high = (foretold + one for one in difference(more, less))
     certain = asked & fact.seen
     least, most = int(certain.sum()), items - int((asked & ~fact.seen).sum())
     estimate = min(max(total, least), most)
-    low, high = max(total - below, least), min(total + above, most)
+    low, high = max(low, least), min(high, most)
     return Rate(
         estimate / items, min(low, estimate) / items, max(high, estimate) / items,
         items, int(asked.sum()), seen,
@@ -135,10 +136,8 @@ def field_interval(
     spread = found.estimate * (1.0 - found.estimate)
     draws = float(count) if variance == 0.0 else min(spread / variance, float(count))
     draws = max(draws, 1.0)
-    deviate = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-    middle = (found.estimate * draws + deviate**2 / 2.0) / (draws + deviate**2)
-    half = deviate / (draws + deviate**2) * (spread * draws + deviate**2 / 4.0) ** 0.5
-    return FieldInterval(min(middle - half, found.low), max(middle + half, found.high), draws)
+    low, high = wilson_interval(found.estimate, draws, confidence)
+    return FieldInterval(min(low, found.low), max(high, found.high), draws)
 
 
 def _shares(
@@ -199,6 +198,5 @@ def mean_distance(
         among = residuals[sample.asked & (sample.stratum == stratum)]
         variance += size * (size - of) / of * float(among.var(ddof=1))
     estimate = float(foretold[chosen].mean()) + correction
-    half = NormalDist().inv_cdf((1.0 + confidence) / 2.0) * float(np.sqrt(variance))
-    half /= float(weights.sum())
+    half = normal_deviate(confidence) * float(np.sqrt(variance) / weights.sum())
     return SignedEstimate(estimate, estimate - half, estimate + half)

@@ -21,7 +21,7 @@ from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.errors import UserError, suggestion
 from edgeflare.outside_text import read_text
 from edgeflare.record.json_types import Count, CountFromOne
-from edgeflare.run.exact_statistics import exact_interval
+from edgeflare.statistics.binomial import exact_interval
 
 LEAST_INPUTS = 30
 """Inputs at least: 0 of 29 leave 12 % possible, which says little of a device."""

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
-from edgeflare.survey.rates.rate_words import IntervalEstimate, percent
+from edgeflare.statistics.mover import IntervalEstimate
+from edgeflare.survey.rates.rate_words import percent
 from edgeflare.survey.rates.slices import ExactShare, SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.untrusted_text import for_html

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.csv_rows import csv_text
-from edgeflare.survey.rates.rate_words import IntervalEstimate
+from edgeflare.statistics.mover import IntervalEstimate
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument
 

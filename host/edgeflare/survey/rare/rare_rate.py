@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import exp, log, sqrt
+from math import log
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.estimate.weighted_count import require_scipy
+from edgeflare.statistics.repetition_interval import repetition_interval
 from edgeflare.survey.rare.splitting import Space, SplittingPlan, found_thresholds, split
 
 INSURANCE = 0.25
@@ -46,10 +46,6 @@ copies of one point."""
 
 _LEAST = 2
 """Points that a repetition asks about in each shell."""
-
-
-_ROUNDING = 1e-15
-"""A mean that is not above this is 0 with errors of rounding."""
 
 
 class StoppedEarly(Exception):  # noqa: N818 - a request of the user, no error
@@ -345,34 +341,6 @@ def _guessed_rates(
         if surprises[shell] == 0:
             rates[shell] = min(rates[shell], _DECAY * rates[inner])
     return np.asarray(rates)
-
-
-def repetition_interval(
-    estimates: Sequence[float], confidence: float
-) -> tuple[float, float, float]:
-    """Return the mean of uncorrelated, unbiased estimates, and its lower and upper limit.
-
-    The limits are those of Student's t, on the logarithmic scale: estimates of a small rate are
-    skewed, and some may be 0. Where the mean is 0 or below, it and its limits are 0.
-
-    Args:
-        estimates: estimates of the repetitions; two or more.
-        confidence: confidence of the interval.
-
-    Raises:
-        UserError: scipy is not installed.
-
-    """
-    require_scipy()
-    from scipy.special import stdtrit  # noqa: PLC0415 - an extra, and slow to import
-
-    count = len(estimates)
-    mean = float(np.mean(estimates))
-    if mean <= _ROUNDING:
-        return 0.0, 0.0, 0.0
-    error = float(np.std(estimates, ddof=1)) / sqrt(count)
-    width = float(stdtrit(count - 1, 0.5 + confidence / 2.0)) * error / mean
-    return mean, min(1.0, mean * exp(-width)), min(1.0, mean * exp(width))
 
 
 def unseen_limit(

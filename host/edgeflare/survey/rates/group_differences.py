@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from edgeflare.record.json_types import Count, Share
+from edgeflare.statistics.mover import difference
+from edgeflare.statistics.multiple_comparisons import simultaneous
 from edgeflare.survey.estimate.rate import (
     Fact,
     Rate,
     Sample,
     SignedEstimate,
-    difference,
-    simultaneous,
 )
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts, headline

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from math import floor, log10
-from typing import Final, Protocol
+from typing import Final
+
+from edgeflare.statistics.mover import IntervalEstimate
 
 _LEAST: Final = 1e-7
 """The least estimate of which a digit is shown beside limits that are far above it."""
-
-
-class IntervalEstimate(Protocol):
-    """A figure with the limits of its interval."""
-
-    @property
-    def estimate(self) -> float:
-        """The figure."""
-
-    @property
-    def low(self) -> float:
-        """The lower limit."""
-
-    @property
-    def high(self) -> float:
-        """The upper limit."""
 
 
 def percent(share: float) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Count, CountFromOne, Share
+from edgeflare.statistics.multiple_comparisons import simultaneous
 from edgeflare.survey.estimate.pooled_rate import pooled_rate
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate, simultaneous
+from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate
 from edgeflare.survey.estimate.rate_interval import mean_distance, rate
 from edgeflare.survey.items.survey_facts import (
     Flags,

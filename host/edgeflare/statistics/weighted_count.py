@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.errors import UserError
+from edgeflare.statistics.quantiles import gamma_quantile
 
 
 @dataclass(frozen=True, slots=True)
 class CountLimits:
     """An estimated count, and its limits."""
 
-    count: float
+    estimate: float
     low: float
     high: float
 
@@ -82,29 +82,7 @@ def gamma_limits(
         UserError: scipy is not installed.
 
     """
-    require_scipy()
-    from scipy.special import gammaincinv  # noqa: PLC0415 - an extra, and slow to import
-
-    def quantile(share: float, mean: float, variance: float) -> float:
-        if variance == 0.0:  # nothing was seen, or all were asked where it was
-            return mean
-        return float(gammaincinv(mean**2 / variance, share)) * variance / mean
-
     tail = (1.0 - confidence) / 2.0
-    return quantile(tail, *found), quantile(1.0 - tail, *more)
-
-
-def require_scipy() -> None:
-    """Refuse to go on without scipy.
-
-    Raises:
-        UserError: it is not installed; says how.
-
-    """
-    try:
-        import scipy.special  # noqa: F401, PLC0415 - an extra, and slow to import
-    except ImportError:
-        raise UserError(
-            "scipy is not installed, which a survey's intervals are computed with: "
-            "pip install 'edgeflare[survey]'"
-        ) from None
+    # A variance of 0: nothing was seen, or all were asked where it was.
+    low = gamma_quantile(tail, *found) if found[1] else found[0]
+    return low, gamma_quantile(1.0 - tail, *more) if more[1] else more[0]

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.check.estimate import ShareEstimate, inputs_to_decide, paired_difference, share
+from edgeflare.statistics.proportion import (
+    ShareEstimate,
+    inputs_to_decide,
+    paired_difference,
+    share,
+)
 
 
 @st.composite

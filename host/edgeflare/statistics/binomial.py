@@ -1,11 +1,8 @@
-"""Exact intervals and tests: of a share, of a median, of changes for the better and for the worse.
+"""Exact intervals and tests by the binomial distribution: of a share, of a median, of signs.
 
-The interval of a share is that of Clopper and Pearson.
-
-- Dixon and Mood, "The statistical sign test", JASA 41 (1946). Of answers that are right or wrong it
-  is McNemar's exact test.
-- Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
-  Statistics 6 (1979).
+The interval of a share is that of Clopper and Pearson. The sign test is that of Dixon and Mood,
+"The statistical sign test", JASA 41 (1946); of answers that are right or wrong it is McNemar's
+exact test.
 """
 
 from __future__ import annotations
@@ -84,12 +81,3 @@ def sign_test(better: int, worse: int) -> float:
 
     """
     return min(1.0, 2.0 * _probability_at_most(min(better, worse), better + worse, 0.5))
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Return p-values after Holm's correction: (tests,), none below what it was."""
-    corrected, least = [0.0] * len(ps), 0.0
-    for step, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        least = max(least, min(1.0, (len(ps) - step) * ps[index]))
-        corrected[index] = least
-    return corrected

@@ -1,37 +1,20 @@
-"""The 95 % interval of one score, for inputs that come in groups.
+"""Influence functions of measures, and the interval of 95 % that they give, for inputs in groups.
 
-A score is, but for terms that vanish faster, the mean of its influence function over the inputs. So
-its variance is that of the groups' sums of it (the cluster-robust sandwich), whatever the values
+A measure is, but for terms that vanish faster, the mean of its influence function over the inputs.
+So its variance is that of the groups' sums of it (the cluster-robust sandwich), whatever the values
 are distributed like, and one interval serves all measures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.unit_measures import (
-    BINS,
-    doubled_ranks,
-    rank_bins,
-    standardized,
-)
+from edgeflare.statistics.normal import normal_deviate
+from edgeflare.statistics.standard_forms import standardized
 
-Z95 = 1.959963984540054
 Column = NDArray[np.float64]
-
-_POSSIBLE: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
-    {
-        "correlation": (-1.0, 1.0),
-        "auc": (0.0, 1.0),
-        "mutual information": (0.0, float(np.log2(BINS))),
-        "regression": (0.0, 1.0),
-    }
-)
+Bins = NDArray[np.int64]
 
 
 def half_width(influence: Column, groups: NDArray[np.int64]) -> float:
@@ -44,13 +27,7 @@ def half_width(influence: Column, groups: NDArray[np.int64]) -> float:
     """
     sums = np.bincount(np.unique(groups, return_inverse=True)[1].reshape(-1), weights=influence)
     variance = float(np.square(sums).sum()) * len(sums) / max(len(sums) - 1, 1)
-    return Z95 * float(np.sqrt(variance)) / len(influence)
-
-
-def limits(measure: str, score: float, half: float) -> tuple[float, float]:
-    """Return the limits of an interval within what the measure can be."""
-    least, most = _POSSIBLE.get(measure, (-np.inf, np.inf))
-    return max(score - half, least), min(score + half, most)
+    return normal_deviate() * float(np.sqrt(variance)) / len(influence)
 
 
 def correlation_influence(unit: Column, target: Column) -> Column:
@@ -84,35 +61,23 @@ def auc_influence(unit: Column, target: Column) -> Column:
     return influence
 
 
-def mutual_information_influence(unit: Column, target: Column) -> Column:
-    """Return that on mutual information in bits; `target` is the bin of each input."""
-    rows = rank_bins(doubled_ranks(unit[:, None]), BINS)[:, 0]
-    columns = target.astype(np.int64)
-    joint = np.zeros((BINS, BINS))
-    np.add.at(joint, (rows, columns), 1.0 / len(unit))
+def mutual_information_influence(rows: Bins, columns: Bins) -> Column:
+    """Return that on mutual information in bits, of the bins of each input in two divisions."""
+    joint = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
+    np.add.at(joint, (rows, columns), 1.0 / len(rows))
     alone = joint.sum(axis=1)[rows] * joint.sum(axis=0)[columns]
     told = np.log2(joint[rows, columns] / alone)
     return np.asarray(told - told.mean())
 
 
-def share_influence(contribution: Column, errors: Column) -> Column:
-    """Return that on cov(contribution, errors) / var(errors), see `error_shares`."""
-    x, e = contribution - contribution.mean(), errors - errors.mean()
+def slope_influence(values: Column, errors: Column) -> Column:
+    """Return that on cov(values, errors) / var(errors)."""
+    x, e = values - values.mean(), errors - errors.mean()
     variance = float(np.square(e).mean())
     if variance == 0.0:
         return np.zeros(len(e))
     slope = float((x * e).mean()) / variance
     return np.asarray((x * e - slope * np.square(e)) / variance)
-
-
-INFLUENCES: Final[Mapping[str, Callable[[Column, Column], Column]]] = MappingProxyType(
-    {
-        "correlation": correlation_influence,
-        "mean difference": mean_difference_influence,
-        "auc": auc_influence,
-        "mutual information": mutual_information_influence,
-    }
-)
 
 
 def _below(values: Column, among: Column) -> Column:

@@ -14,10 +14,8 @@ from typing import Final
 
 import msgspec
 
-from edgeflare.run.exact_statistics import exact_interval
-
-_TWO_SIDED: Final = 1.959964
-"""Standard errors to each side, for an interval of 95 %."""
+from edgeflare.statistics.binomial import exact_interval
+from edgeflare.statistics.normal import normal_deviate
 
 
 class ShareEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +56,7 @@ def paired_difference(lost: int, won: int, inputs: int) -> ShareEstimate:
     """
     first, second = (lost + 1) / (inputs + 2), (won + 1) / (inputs + 2)
     middle = first - second
-    half = _TWO_SIDED * sqrt((first + second - middle**2) / (inputs + 2))
+    half = normal_deviate() * sqrt((first + second - middle**2) / (inputs + 2))
     value = (lost - won) / inputs
     # The interval's middle is drawn to 0, so that of many inputs lost it could leave the value out.
     return ShareEstimate(
@@ -67,6 +65,22 @@ def paired_difference(lost: int, won: int, inputs: int) -> ShareEstimate:
         high=min(1.0, max(value, middle + half)),
         inputs=inputs,
     )
+
+
+def wilson_interval(share: float, draws: float, confidence: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share of independent draws.
+
+    Args:
+        share: the share that was seen, from 0 to 1.
+        draws: how many draws say as much; no whole number where it comes from a variance.
+        confidence: confidence of the interval.
+
+    """
+    deviate = normal_deviate(confidence)
+    middle = (share * draws + deviate**2 / 2.0) / (draws + deviate**2)
+    spread = share * (1.0 - share)
+    half = deviate / (draws + deviate**2) * (spread * draws + deviate**2 / 4.0) ** 0.5
+    return middle - half, middle + half
 
 
 def inputs_to_decide(at: Callable[[float], ShareEstimate], limit: float) -> int | None:

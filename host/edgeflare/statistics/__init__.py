@@ -1,0 +1,1 @@
+"""Intervals and tests: functions of numbers, which know nothing of runs, models or devices."""
