@@ -509,10 +509,12 @@ def test_several_devices_are_each_judged(tmp_path: Path) -> None:
 def test_drawn_tokens_are_words_that_the_model_knows(case: str, said: str, tmp_path: Path) -> None:
     model = copied_case(case, tmp_path) / "compressed.tflite"
     out = tmp_path / "out"
-    call_here("check", model, "--device", "emulated-xnnpack", "--out", out)
+    shown = call_here("check", model, "--device", "emulated-xnnpack", "--out", out).out
     (drawn,) = document(out).figures.drawn
     assert drawn.answered > 32
     assert said in document(out).sentence
+    seen = document(out).figures.layers is not None
+    assert seen is ("The layers on emulated-xnnpack were not looked into: the" not in shown)
 
 
 def test_unlabelled_inputs_tell_nothing_where_all_get_one_answer(tmp_path: Path) -> None:

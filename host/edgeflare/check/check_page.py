@@ -77,7 +77,7 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
         mark="pass" if document.passes else _MARKS[document.verdict],
         lead=_lead(document),
         words=[*_evidence(document), f"Next: {document.next}.", *_command(document)],
-        warnings=[*_stopped(document)],
+        warnings=[*_stopped(document), *_not_done(document)],
         sections=[
             Section(
                 id="changed",
@@ -144,6 +144,13 @@ def _stopped(document: CheckDocument) -> list[str]:
     }[document.stopped_by]
     missed = ", ".join(document.figures.cut)
     return [f"This is not all, {by}{missed and f' (cut off: {missed})'}"] if by else []
+
+
+def _not_done(document: CheckDocument) -> Iterator[str]:
+    """Yield what could not be looked into on a device, and why; the sections tell the rest."""
+    for name, why in document.figures.missing.items():
+        if name.startswith(("layers on ", "operators on ")):
+            yield f"The {name} were not looked into: {why}"
 
 
 def _sections(document: CheckDocument) -> Table:

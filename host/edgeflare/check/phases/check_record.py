@@ -75,9 +75,8 @@ class CheckRecord:
         """
         if not self.interrupt.asked():
             self.observer.begun(name, about, max(0.0, self.seconds_left(until)))
-        cut = tuple(one for one in self.figures.cut if one != name)
-        missing = {key: why for key, why in self.figures.missing.items() if key != name}
-        self.update(cut=cut, missing=missing)
+        self.update(cut=tuple(one for one in self.figures.cut if one != name))
+        self.found(name)
         return self.check.stopped(until, self.interrupt, lambda: self.cut(name))
 
     @contextmanager
@@ -115,6 +114,11 @@ class CheckRecord:
     def miss(self, name: str, why: str) -> None:
         """Note why a part could not be measured."""
         self.update(missing={**self.figures.missing, name: why})
+
+    def found(self, name: str) -> None:
+        """Forget why a part could not be measured before."""
+        known = self.figures.missing
+        self.update(missing={part: why for part, why in known.items() if part != name})
 
     def lose(self, why: str) -> None:
         """Note that a device or a process was lost in the phase that is under way."""

@@ -22,6 +22,7 @@ def give_drawn_inputs(record: CheckRecord, device: Device) -> None:
     drawn = DrawnCheck(record.check.pair, device, stopped, record.observer.worked)
     known[where], layers = drawn.run()
     record.update(drawn=tuple(known.values()))
+    record.found(f"layers on {where}")
     if isinstance(layers, str):
         record.miss(f"layers on {where}", layers)
     else:
