@@ -23,20 +23,25 @@ from pathlib import Path
 
 import numpy as np
 
+from edgeflare.conform.drafts.baselines.memo_drawing import (
+    MemoDrawing,
+    SeedSelection,
+    metropolis_hastings,
+    unguided,
+)
+from edgeflare.conform.drafts.baselines.seed_models import (
+    DRAWN_SEEDS,
+    drawn_seeds,
+    model_seeds,
+    reduced,
+)
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftOutcome, DraftSource, NodeGraphs, drafted
 from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.drawing import PairDrawing, UniformDrawing
-from edgeflare.conform.drafts.memo_drawing import (
-    MemoDrawing,
-    SeedSelection,
-    metropolis_hastings,
-    unguided,
-)
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
-from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds, reduced
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, side_by_side
 

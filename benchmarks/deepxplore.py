@@ -47,8 +47,8 @@ from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.search.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
-from edgeflare.search.gradient_sign_attacks import FGSM, PGD
+from edgeflare.search.baselines.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
+from edgeflare.search.baselines.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
 from edgeflare.search.surrogate import with_device
 from edgeflare.whitebox.pair_translation import ArmToTranslate, TranslatedPair

@@ -20,6 +20,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.domains.audio.audio_domain import PCM_16
 from edgeflare.domains.tokens_domain import TokenSpace
 from edgeflare.errors import UserError
+from edgeflare.search.baselines.random_walk import RandomWalk
 from edgeflare.search.block_changes import (
     LEAST_WAVE,
     random_block,
@@ -28,7 +29,6 @@ from edgeflare.search.block_changes import (
     with_wave,
 )
 from edgeflare.search.climb import Climb
-from edgeflare.search.random_walk import RandomWalk
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strategy_registry import find_strategy

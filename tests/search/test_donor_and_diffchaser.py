@@ -14,7 +14,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
-from edgeflare.search.diffchaser import (
+from edgeflare.search.baselines.diffchaser import (
     CROSSOVER,
     Breeding,
     DiffChaser,

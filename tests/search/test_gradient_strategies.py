@@ -36,7 +36,7 @@ from edgeflare.core.query import (
     WhiteboxQuery,
 )
 from edgeflare.errors import UserError
-from edgeflare.search.deepxplore import (
+from edgeflare.search.baselines.deepxplore import (
     CONSTRAINTS,
     DeepXplore,
     Rectangle,
@@ -46,9 +46,9 @@ from edgeflare.search.deepxplore import (
     occlusion,
     random_rectangle,
 )
-from edgeflare.search.gradient_sign_attacks import FGSM, PGD
+from edgeflare.search.baselines.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
-from edgeflare.whitebox.neuron_coverage import covered_neurons, scaled_means
+from edgeflare.whitebox.baselines.neuron_coverage import covered_neurons, scaled_means
 
 DARK_ROWS = {1, 4}
 SPOT = {"blackout_height": 2, "blackout_width": 3}

@@ -20,14 +20,14 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.errors import UserError
-from edgeflare.search.dflare import NOVELTY_THRESHOLD, DFlare, DFlareD, DFlareR, SeenStates
-from edgeflare.search.dflare_published import (
+from edgeflare.search.baselines.dflare_published import (
     DFlarePublished,
     PublishedAcceptance,
     PublishedSelection,
 )
+from edgeflare.search.baselines.random_walk import RandomWalk, accept_all
+from edgeflare.search.dflare import NOVELTY_THRESHOLD, DFlare, DFlareD, DFlareR, SeenStates
 from edgeflare.search.mutation_loop import Uniform, draw_rank, mutation_loop
-from edgeflare.search.random_walk import RandomWalk, accept_all
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare_operators import MutationOperator, built_in_operators, operators
 

@@ -17,8 +17,8 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.whitebox import translation_check
+from edgeflare.whitebox.baselines.neuron_coverage import CapturedNeurons
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
-from edgeflare.whitebox.neuron_coverage import CapturedNeurons
 from edgeflare.whitebox.translation_check import excess, require_equal
 from graph_writer import GraphWriter
 from tampering import EXAMPLE, edited

@@ -31,7 +31,7 @@ from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCove
 from edgeflare.run.finding_outcomes import sort_findings
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import device_of
-from edgeflare.whitebox.neuron_coverage import CapturedNeurons
+from edgeflare.whitebox.baselines.neuron_coverage import CapturedNeurons
 
 _STREAM = 16
 """Number of the run's generator that draws other seeds."""

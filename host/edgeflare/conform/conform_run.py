@@ -10,15 +10,20 @@ from typing import Final, Protocol
 import msgspec
 import numpy as np
 
+from edgeflare.conform.drafts.baselines.memo_drawing import MemoDrawing
+from edgeflare.conform.drafts.baselines.seed_models import (
+    DRAWN_SEEDS,
+    drawn_seeds,
+    model_seeds,
+    reduced,
+)
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import DraftSource, NodeGraphs
 from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.drawing import PairDrawing, UniformDrawing
-from edgeflare.conform.drafts.memo_drawing import MemoDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.drafts.near_drawing import NearDrawing
-from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds, reduced
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy

@@ -19,7 +19,7 @@ from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare.python_callable import reason
 from edgeflare.whitebox.array_library import jax, jnp
-from edgeflare.whitebox.neuron_coverage import WITHOUT_NEURONS, covered_neurons
+from edgeflare.whitebox.baselines.neuron_coverage import WITHOUT_NEURONS, covered_neurons
 from edgeflare.whitebox.operator_translation import Array, TranslatedOperator
 from edgeflare.whitebox.operator_translations import TRANSLATIONS
 

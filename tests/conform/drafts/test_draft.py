@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import binary, check_sound, few_cells, few_covered, fresh, relu, relu_chain
+from edgeflare.conform.drafts.baselines.seed_models import blocks, reduced
 from edgeflare.conform.drafts.coverage import node_buckets
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, drafted, fits
 from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.drafts.feeding import node_fed, rederived
 from edgeflare.conform.drafts.model_reading import read_operators
-from edgeflare.conform.drafts.seed_models import blocks, reduced
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
 from edgeflare.conform.specification.operator_specification import operand_values
 from kernel_rows import kernel_answers

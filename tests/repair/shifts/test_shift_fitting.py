@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
+from edgeflare.repair.shifts.baselines.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.cross_validation import MixtureCounts, count_mixture, evaluate
-from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.repair_samples import (
     FOLDS,
     SPLITS,

@@ -19,7 +19,7 @@ from edgeflare.repair.shift_details import (
     JudgedRepairer,
     Mixture,
 )
-from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
+from edgeflare.repair.shifts.baselines.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS, Labels, Samples
 from edgeflare.repair.shifts.shift_fitting import ShiftEffects, fit, fold_rows
 from edgeflare.repair.shifts.shifts import Shifts

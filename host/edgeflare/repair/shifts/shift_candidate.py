@@ -34,10 +34,10 @@ from edgeflare.repair.shift_details import (
     ShiftQueries,
     StandaloneShifts,
 )
+from edgeflare.repair.shifts.baselines.perceptron import require_scikit_learn
 from edgeflare.repair.shifts.boundary_set import ROUNDS, BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import evaluate
 from edgeflare.repair.shifts.model_to_repair import read_model_to_repair, require_probabilities
-from edgeflare.repair.shifts.perceptron import require_scikit_learn
 from edgeflare.repair.shifts.repair_samples import FOLDS, SPLITS
 from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,

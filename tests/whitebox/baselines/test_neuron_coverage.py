@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.models.model_probe import HostProbe, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.whitebox.neuron_coverage import (
+from edgeflare.whitebox.baselines.neuron_coverage import (
     WITHOUT_NEURONS,
     CapturedNeurons,
     covered_at,

@@ -9,7 +9,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from drafting import check_sound, few_cells, few_covered, mutating, refused, relu, relu_chain, taken
-from edgeflare.conform.drafts import memo_drawing
+from edgeflare.conform.drafts.baselines import memo_drawing
+from edgeflare.conform.drafts.baselines.memo_drawing import (
+    MUTATIONS,
+    MemoDrawing,
+    SeedSelection,
+    changed_modes,
+    changed_shapes,
+    metropolis_hastings,
+    special_input,
+    unguided,
+)
+from edgeflare.conform.drafts.baselines.seed_models import drawn_seeds, model_seeds
+from edgeflare.conform.drafts.baselines.structure_mutations import (
+    added_layers,
+    added_reshaping_layers,
+    connected_layers,
+    merged_layers,
+)
 from edgeflare.conform.drafts.cells import cell_parameters
 from edgeflare.conform.drafts.coverage import draft_pairs, node_buckets
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs
@@ -20,23 +37,6 @@ from edgeflare.conform.drafts.draft_mutation import (
     without_oldest,
 )
 from edgeflare.conform.drafts.drawing import drawn_node
-from edgeflare.conform.drafts.memo_drawing import (
-    MUTATIONS,
-    MemoDrawing,
-    SeedSelection,
-    changed_modes,
-    changed_shapes,
-    metropolis_hastings,
-    special_input,
-    unguided,
-)
-from edgeflare.conform.drafts.seed_models import drawn_seeds, model_seeds
-from edgeflare.conform.drafts.structure_mutations import (
-    added_layers,
-    added_reshaping_layers,
-    connected_layers,
-    merged_layers,
-)
 
 
 @pytest.mark.parametrize("operator", ["ADD", "MEAN"])

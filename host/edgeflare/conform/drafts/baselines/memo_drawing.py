@@ -35,18 +35,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.conform.drafts.baselines.structure_mutations import (
+    added_layers,
+    added_reshaping_layers,
+    connected_layers,
+    merged_layers,
+)
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
 from edgeflare.conform.drafts.coverage import Bucket, Coverage
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
 from edgeflare.conform.drafts.draft_mutation import DraftMutation, MutationContext, refed
 from edgeflare.conform.drafts.drawing import setting_in
 from edgeflare.conform.drafts.feeding import rederived
-from edgeflare.conform.drafts.structure_mutations import (
-    added_layers,
-    added_reshaping_layers,
-    connected_layers,
-    merged_layers,
-)
 from edgeflare.conform.specification.parameter import OperatorParameter, ParameterKind
 
 _MOST_TRIES = 4

@@ -1,0 +1,1 @@
+"""The published repair of decisions, which shifts are compared with."""

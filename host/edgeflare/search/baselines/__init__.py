@@ -1,0 +1,1 @@
+"""Published searches that those of EdgeFlare are compared with."""
