@@ -26,8 +26,8 @@ from attempts_of_this_process import (
 )
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from documents import Document
-from edgeflare.cli import search_fleet
 from edgeflare.errors import InfrastructureError
+from edgeflare.fleet import search_job
 from edgeflare.fleet.unit_runs import FAILURES
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
@@ -110,7 +110,7 @@ def test_a_stopped_search_goes_on_and_is_as_if_made_alone(
         def full(*_: object, **__: object) -> None:
             raise InfrastructureError("the disk is full")
 
-        patch.setattr(search_fleet, "merge_in_groups", full)
+        patch.setattr(search_job, "merge_in_groups", full)
         said = call_here(*question, *FLEET, "--out", out, "--resume")
         assert (said.code, "the disk is full" in said.complaint()) == (3, True)
     names = ["screening-0000", "unit-0000", "unit-0001", "unit-0002"]

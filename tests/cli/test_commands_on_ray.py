@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from called_commands import EXAMPLE, call_here, completed, document_of
 from documents import Document
-from edgeflare.cli.command_on_fleet import class_names, words_without
+from edgeflare.cli.command_on_fleet import words_without
+from edgeflare.fleet.command_job import class_names
 from laboratory import untimed
 from run_content import content_differences
 from summed_up_runs import summed_up_content

@@ -18,7 +18,7 @@ import pytest
 
 from attempts_in_memory import BegunAttempt, EngineInMemory
 from called_commands import call_here
-from edgeflare.fleet import fleet_work
+from edgeflare.fleet import fleet_job
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
 from forked_commands import forked_bound_command
@@ -67,7 +67,7 @@ def attempts_here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> AttemptsHere:
     """
     here = AttemptsHere()
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    monkeypatch.setattr(fleet_work, "cluster", lambda *_: nullcontext())
+    monkeypatch.setattr(fleet_job, "cluster", lambda *_: nullcontext())
     python = SimpleNamespace(executable=str(forked_bound_command()))
     monkeypatch.setattr(unit_attempt, "sys", python)
     engine = "edgeflare.fleet.cluster.ray_engine"

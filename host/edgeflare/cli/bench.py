@@ -30,7 +30,7 @@ from edgeflare.cli.option_values import (
 )
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.runs_on_fleet import RunsOnFleet
+from edgeflare.cli.runs_on_fleet import runs_on_fleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice
@@ -140,8 +140,7 @@ def bench(
     grid = grid if only is None else grid.with_only(only, loaded)
     check_folder(out, resume=resume)
     if on_fleet.fleet is not None:
-        runs = RunsOnFleet.asked("bench", grid, loaded, on_fleet, out, resume=resume)
-        return runs.try_it() if dry_run else runs.run()
+        return runs_on_fleet("bench", grid, loaded, on_fleet, out, resume=resume, dry_run=dry_run)
     on_fleet.require_complete()
     if dry_run:
         _try(Console(), grid, loaded, out)

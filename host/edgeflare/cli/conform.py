@@ -13,7 +13,6 @@ from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import (
     AskedOfEach,
     command_on_fleet,
-    look_at_fleet,
     run_on_fleet,
 )
 from edgeflare.cli.conformance_launch import (
@@ -24,6 +23,7 @@ from edgeflare.cli.conformance_launch import (
 )
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
+from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
@@ -119,7 +119,7 @@ def conform(
         command = command_on_fleet(
             AskedOfEach("conform", "conform", told), device, on_fleet, folder
         )
-        return look_at_fleet(command) if dry_run else run_on_fleet(command)
+        return look_at_job(command) if dry_run else run_on_fleet(command)
     asked = RequestedConformance(request, about_model, reading, named, folder)
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)

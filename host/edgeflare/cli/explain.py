@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from edgeflare.cli import run_options
-from edgeflare.cli.addition_on_fleet import add_on_fleet
+from edgeflare.cli.command_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions

@@ -11,12 +11,7 @@ import typer
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.cluster.ray_cluster import LOCAL
-from edgeflare.fleet.fleet_file import local_fleet, read_fleet
-from edgeflare.fleet.fleet_work import FleetWork
-from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.record.folder import FolderKind
-from edgeflare.run.run_directory import RUN
+from edgeflare.fleet.fleet_file import FleetHosts
 
 _FLEET = "On many hosts"
 
@@ -97,50 +92,10 @@ class FleetOptions:
                 f"--fleet {self.fleet} has to know the devices of its hosts: add --fleet-file FILE"
             )
 
-    def work(
-        self,
-        classes: tuple[str, ...],
-        request: FleetRequest,
-        folder: FleetFolder,
-        *,
-        resume: bool = False,
-        overwrite: bool = False,
-        places: tuple[Path, ...] = (),
-        kind: FolderKind = RUN,
-    ) -> FleetWork:
-        """Return what a command does, with the fleet that it does it on; see `FleetWork`.
-
-        Args:
-            classes: what `--device` names.
-            request: what is asked, by which is known what may go on.
-            folder: folder of the fleet's work.
-            resume: whether it goes on with what is there.
-            overwrite: whether it replaces what is there.
-            places: folders that it is put into in the end.
-            kind: kind of the folders that are made.
-
-        Raises:
-            UserError: somebody has changed a run that is to be gone on with, or `fleet.toml` says
-                what it must not.
-
-        """
-        if self.fleet_file is not None:
-            fleet = read_fleet(self.fleet_file)
-        else:
-            fleet = local_fleet(classes, self.fleet_devices)
-        if resume and folder.is_of(request):
-            folder.output.require_unchanged(places)
-        return FleetWork(
-            self.fleet or LOCAL,
-            fleet,
-            classes,
-            request,
-            folder,
-            resume=resume,
-            overwrite=overwrite,
-            places=places,
-            kind=kind,
-        )
+    @property
+    def hosts(self) -> FleetHosts:
+        """Where the command runs."""
+        return FleetHosts(self.fleet or LOCAL, self.fleet_file, self.fleet_devices)
 
 
 _WITH_VALUE: Final = frozenset(

@@ -1,4 +1,4 @@
-"""A command's work on a fleet: the cluster joined, the progress shown, Ctrl-C heeded."""
+"""A job on a fleet: the cluster joined, the progress shown, Ctrl-C heeded."""
 
 from __future__ import annotations
 
@@ -12,65 +12,47 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.fleet.fleet_work import FleetWork, opened_fleet
+from edgeflare.cli.progress import say
+from edgeflare.fleet.fleet_job import FleetJob, JobEnd, opened_fleet
 from edgeflare.fleet.record.fleet_folder import PAGE
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.untrusted_text import printable
 
 LINE_SECONDS: Final = 30.0
 """Seconds between two lines of progress; a unit takes minutes."""
 
-UNDONE: Final = (EdgeFlareError, OSError)
-"""What ends a command before all is done; what is done is kept, and may be gone on with."""
 
-
-@contextmanager
-def fleet_session(work: FleetWork, stopping: str) -> Iterator[UnitRuns]:
-    """Yield what runs units on a fleet.
-
-    Args:
-        work: what is done.
-        stopping: what is still done after Ctrl-C, in words.
+def run_job(job: FleetJob) -> JobEnd:
+    """Do a job on a fleet, its progress shown, Ctrl-C heeded.
 
     Raises:
-        UserError: as `opened_fleet` raises it.
-        InfrastructureError: likewise, or a disk is full; says how to go on.
+        UserError: it has to be corrected, or the fleet has no such devices.
+        InfrastructureError: the cluster is not reached, no device is left, or a disk is full; says
+            how to go on.
 
     """
+    job.require_unchanged()
+    if job.is_done():
+        return JobEnd(complete=True, kept=True)
+    job.offered()  # which may be refused, before anything is shown
     with (
-        interruptible(stopping) as interrupt,
-        fleet_progress(work.folder.path) as shown,
-        opened_fleet(work, stopped=interrupt.asked, urgent=interrupt.urgent, shown=shown) as runs,
+        interruptible(job.stopping) as interrupt,
+        fleet_progress(job.folder.path) as shown,
+        opened_fleet(job, stopped=interrupt.asked, urgent=interrupt.urgent, shown=shown) as runs,
     ):
-        try:
-            yield runs
-        except (InfrastructureError, OSError) as lost:
-            on = "" if runs.goes_on in str(lost) else f"; {runs.goes_on} goes on"
-            raise InfrastructureError(f"{lost}{on}") from lost
+        return job.run(runs)
 
 
-def saying_where(lost: Exception, out: Path) -> EdgeFlareError:
-    """Return what has ended a command, with where that lies which was done.
-
-    A command that has to be corrected is told only what is wrong with it.
-    """
-    if isinstance(lost, UserError):
-        return lost
-    return InfrastructureError(f"{lost}; what is done is in {out}")
-
-
-def offered_line(work: FleetWork, device_class: str) -> str:
-    """Return how many devices of a class there are, and on which hosts.
+def look_at_job(job: FleetJob) -> int:
+    """Print what would be done on a fleet, and return the exit code; no host is asked.
 
     Raises:
-        UserError: the fleet has none.
+        UserError: the fleet has no such devices.
 
     """
-    places = work.fleet.places([device_class])
-    hosts = ", ".join(dict.fromkeys(place.host for place in places))
-    return f"{len(places)} devices of the class {device_class}, on {hosts}"
+    for line in job.look_lines():
+        say(Console(), line)
+    return 0
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import run_options
-from edgeflare.cli.addition_on_fleet import add_on_fleet
+from edgeflare.cli.command_on_fleet import add_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions

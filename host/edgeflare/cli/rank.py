@@ -23,7 +23,7 @@ from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.runs_on_fleet import RunsOnFleet
+from edgeflare.cli.runs_on_fleet import runs_on_fleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
@@ -169,8 +169,7 @@ def rank(
     if on_fleet.fleet is not None:
         if labelled is not None:
             check_labelled(models[0], labelled)  # which is measured last
-        runs = RunsOnFleet.asked("rank", grid, models, on_fleet, out, resume=resume)
-        return runs.try_it() if dry_run else runs.run()
+        return runs_on_fleet("rank", grid, models, on_fleet, out, resume=resume, dry_run=dry_run)
     on_fleet.require_complete()
     if dry_run:
         _try(Console(), grid, models, labelled, out)

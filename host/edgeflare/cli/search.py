@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,8 @@ from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.screening_answers import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds
+from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds, user_words
+from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import (
     compare_kernel_sets,
@@ -22,7 +25,7 @@ from edgeflare.cli.kernel_set_matrix import (
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.search_fleet import search_on_fleet
+from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_launch import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
@@ -30,13 +33,16 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.fleet.search_job import SearchJob
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_page import print_run
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, default_strengthen
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust import Trust, decided_by_user
@@ -128,7 +134,7 @@ def search(
     if unit_seeds is not None and on_fleet.fleet is None:
         raise UserError("--unit-seeds belongs to --fleet")
     if on_fleet.fleet is not None:
-        return search_on_fleet(
+        return _search_on_fleet(
             asked, device, on_fleet, allow, unit_seeds=unit_seeds, dry_run=dry_run
         )
     if not profiles and dry_run:
@@ -146,6 +152,75 @@ def search(
     print_run(Console(), document, str(path))
     result(path)
     return search_exit_code(document, fail_on, allow)
+
+
+def _search_on_fleet(
+    asked: RequestedSearch,
+    devices: Sequence[str],
+    options: FleetOptions,
+    allow: float,
+    *,
+    unit_seeds: int | None,
+    dry_run: bool,
+) -> int:
+    """Search on a fleet, print what was found, and return the exit code.
+
+    Args:
+        asked: the search.
+        devices: what `--device` names: one class.
+        options: options of the fleet.
+        allow: share of the seeds that may deviate before the exit code is 1.
+        unit_seeds: how many seeds a unit has; None for a few units for each device.
+        dry_run: say what would be done, and do nothing.
+
+    Raises:
+        UserError: the search cannot be done as it was asked for.
+        InfrastructureError: the cluster is not reached, or no device is left.
+
+    """
+    if len(devices) > 1 or is_matrix(devices):
+        raise UserError(
+            "--fleet shares the seeds out over the devices of one class: name one with --device"
+        )
+    if asked.screen_only or asked.screening is not None:
+        raise UserError("--fleet makes and hands on the screening itself: leave it out")
+    if asked.plan.total_queries is not None or asked.plan.total_time is not None:
+        raise UserError(
+            "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
+            " know their share: bound each seed with --max-queries or --time-limit"
+        )
+    path = asked.folder.choose(asked.pair.folder_name)
+    job = SearchJob(
+        out=path,
+        hosts=options.hosts,
+        classes=tuple(devices),
+        resume=asked.folder.resume,
+        overwrite=asked.folder.overwrite,
+        pair=asked.pair,
+        plan=asked.plan,
+        test=asked.test,
+        fail_on=asked.fail_on,
+        unit_seeds=unit_seeds,
+        words=user_words(
+            sys.argv[2:],
+            without={"--seed-ids", "--screening", "--fail-on", "--allow"},
+            without_flags={"--screen-only", "--quiet"},
+        ),
+        allow_other_host=asked.folder.allow_other_host,
+    )
+    if dry_run:
+        return look_at_job(job)
+    with naming_other_host():
+        end = run_job(job)
+    if not end.kept:
+        sys.stderr.write(f"stopped before the seeds were evaluated; {job.goes_on} goes on\n")
+        return INTERRUPTED
+    document = load_document(RunDirectory(path))
+    print_run(Console(), document, str(path))
+    result(path)
+    if end.complete and document.stopped_by is not None:
+        raise InfrastructureError(f"{path} lacks a part of the seeds: --resume goes on")
+    return search_exit_code(document, asked.fail_on, allow) if end.complete else INTERRUPTED
 
 
 def _search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow: float) -> int:

@@ -16,12 +16,12 @@ from edgeflare.cli import pair_options, run_options, search_options, survey_opti
 from edgeflare.cli.command_on_fleet import (
     AskedOfEach,
     command_on_fleet,
-    look_at_fleet,
     run_on_fleet,
 )
 from edgeflare.cli.console import Console
 from edgeflare.cli.failure_report import failures_reported
 from edgeflare.cli.fleet_options import FleetOptions
+from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
@@ -135,7 +135,7 @@ def survey(
         told, of = (loaded.fingerprint(),), f"{loaded.folder_name}-survey"
         each = AskedOfEach("survey", of, told, baseline=baseline)
         command = command_on_fleet(each, device, on_fleet, folder)
-        return look_at_fleet(command) if dry_run else run_on_fleet(command)
+        return look_at_job(command) if dry_run else run_on_fleet(command)
     request = SurveyRequest(chosen, bounds, groups, inputs is not None, earlier)
     names = tuple(profile.name for profile in profiles)
     plan = survey_run_plan(loaded, names, rng_seed, SeedChoice(limit, first), kernels, elsewhere)

@@ -98,6 +98,31 @@ class Fleet:
         return next(host for host in self.hosts if host.name == name)
 
 
+@dataclass(frozen=True, slots=True)
+class FleetHosts:
+    """Where the work of a fleet is done.
+
+    Attributes:
+        address: address of the cluster's head, or `LOCAL`.
+        file: hosts and their devices; None for this host alone.
+        devices: devices of each class, where it is this host alone.
+
+    """
+
+    address: str
+    file: Path | None
+    devices: int
+
+    def offering(self, classes: Sequence[str]) -> Fleet:
+        """Return the fleet; this host alone offers the devices of whatever classes are asked for.
+
+        Raises:
+            UserError: `fleet.toml` says what it must not.
+
+        """
+        return local_fleet(classes, self.devices) if self.file is None else read_fleet(self.file)
+
+
 def local_fleet(devices: Sequence[str], count: int) -> Fleet:
     """Return the fleet of this host alone, with so many of each device."""
     return Fleet((FleetHost("local", "", {device: (device,) * count for device in devices}),))
