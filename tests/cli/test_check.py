@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import signal
@@ -132,22 +133,29 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
 
 def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> None:
     few = ("--limit", "30", "--no-near")
-    case = copied_case("label_order", tmp_path)
+    case = copied_case("resize_half_pixel", tmp_path)
     shown, hidden = tmp_path / "shown", tmp_path / "hidden"
     said = call_here("check", case, *few, "--out", shown)
     assert said.code == 1
     assert len(said.out.splitlines()) <= 40
-    files = {one.file for one in document(shown).figures.devices[0].decisions.changed_inputs}
+    changed = document(shown).figures.devices[0].decisions.changed_inputs
+    files = {one.file for one in changed}
     assert files == {f"inputs/{path.name}" for path in (shown / "inputs").iterdir()}
-    assert '<img src="data:image/' in (shown / "check.html").read_text()
+    assert [len(one.answers) for one in changed] == [1, 1, 1, *[0] * (len(changed) - 3)]
+    page = (shown / "check.html").read_text()
+    assert '<img src="data:image/' in page
+    assert page.count('<image class="mask"') == 3 * 4  # of the arms, and their difference
     assert call_here("report", shown, "--summary").code == 0
     assert "data:image" not in (shown / "summary.md").read_text()
-    (shown / sorted(files)[0]).unlink()
+    (shown / changed[0].file).unlink()
     assert call_here("report", shown, "--html").code == 0
     assert "its file is gone or damaged" in (shown / "check.html").read_text()
     assert call_here("check", case, *few, "--no-inputs", "--out", hidden).code == 1
     assert not (hidden / "inputs").exists()
-    assert '<img src="data:image' not in (hidden / "check.html").read_text()
+    assert not any(
+        one.answers for one in document(hidden).figures.devices[0].decisions.changed_inputs
+    )
+    assert not re.search(r"<im(g|age)\b", (hidden / "check.html").read_text())
 
 
 def test_models_are_checked_without_a_pair(bare: Path, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.core.truths import is_right, truth_distance
+from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded_views
 from edgeflare.run.harm import right_by_arm
 from edgeflare.run.run_document import RunDevice
 from edgeflare.run.run_warnings import undelegated
@@ -99,6 +100,13 @@ class Answers:
         """Return what is right for each input; None where it is not known."""
         known = self.opened.truths
         return [known[seed_id] for seed_id in self.seed_ids]
+
+    def views_of(self, seed_id: int) -> tuple[RecordedAnswer, ...]:
+        """Return how the answers to an input are shown, by its id."""
+        outcome = self.evaluated[self.seed_ids.index(seed_id)].outcome
+        decoder = self.opened.panel.reading.decoders[Arm.DEVICE]
+        views = recorded_views(decoder, outcome.answers, self.goal.compared)
+        return tuple(one.with_classes(self.opened.pair.classes) for one in views)
 
     @cached_property
     def systematic(self) -> SystematicDifferences | None:

@@ -126,6 +126,11 @@ def _contradictions(document: CheckDocument) -> Iterator[str]:
         yield f"verdict is ship, against {failed[0] if failed else 'its own cause'}"
     if document.verdict == "do-not-ship" and document.cause is None:
         yield "verdict is do-not-ship without a cause"
+    for n, device in enumerate(document.figures.devices):
+        for at, one in enumerate(device.decisions.changed_inputs):
+            for head, view in enumerate(one.answers):
+                place = f"figures.devices[{n}].decisions.changed_inputs[{at}].answers[{head}]"
+                yield from view.wrong(place)
 
 
 _READER = DocumentReader(CheckDocument, _contradictions)

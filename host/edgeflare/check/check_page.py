@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures.decisions import ChangedInput
+from edgeflare.check.figures.decisions import SHOWN, ChangedInput
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.check.measurement_tables import measured_sections
@@ -55,9 +55,6 @@ _OF_SECTIONS: Final[Mapping[SectionState, str]] = {
     "fail": "✖ fail",
     "not checked": "– not checked",
 }
-
-_SHOWN: Final = 3
-"""Changed inputs that are shown where there is little room."""
 
 
 def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page:
@@ -259,7 +256,7 @@ def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
         for device in devices
         for one in device.decisions.changed_inputs
     ]
-    return Cards(cards, most=_SHOWN, noun="input", brief=_BRIEF_CARD)
+    return Cards(cards, most=SHOWN, noun="input", brief=_BRIEF_CARD)
 
 
 def _card(one: ChangedInput, device: str, *, several: bool) -> Card:

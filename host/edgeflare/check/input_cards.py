@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures.decisions import ChangedInput
+from edgeflare.check.figures.decisions import SHOWN, ChangedInput
 from edgeflare.core.domain import Domain
+from edgeflare.core.query import Arm
 from edgeflare.core.views import InputView
 from edgeflare.domains.domain_registry import find_domain
 from edgeflare.pages.html_page import page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.record.path_inside import path_inside
 from edgeflare.regular_file import read_regular
+from edgeflare.report.html.answered_shots import (
+    Blocks,
+    answer_blocks,
+    answered_shots,
+    without_shown,
+)
 from edgeflare.report.html.input_views import StoredView
 from edgeflare.report.html.shots import PICTURES, ShotGroup, shot_groups
 from edgeflare.run.run_directory import MOST_BYTES
-
-SHOWN: Final = 3
-"""Inputs that are shown."""
 
 
 def looked_at_html(document: CheckDocument, folder: Path) -> str:
@@ -44,9 +47,10 @@ def looked_at_html(document: CheckDocument, folder: Path) -> str:
     if interface is None or not changed:
         return ""
     domain = find_domain(interface.domain, interface.domain_settings or {}, "the check's domain")
-    most = PageAllowance(allowance(PICTURES * len(changed)))
+    pictures = sum(view.opened().pictures for _, one in changed for view in one.answers)
+    most = PageAllowance(allowance(PICTURES * len(changed) + pictures))
     shown = [
-        _looked_at(device, one, StoredView("seed", one.file, _view(domain, folder, one)), most)
+        _looked_at(device, one, StoredView("input", one.file, _view(domain, folder, one)), most)
         for device, one in changed
     ]
     environment = page_environment("edgeflare.check", "edgeflare.report.html")
@@ -62,7 +66,8 @@ class _LookedAt:
         entry: the input, whose `seed_id` stands in the texts of pictures.
         title: how its decision changed.
         facts: what each arm says, and what is right.
-        shots: the input itself.
+        shots: the input itself, with what is drawn upon it.
+        answers: the answers that are shown below it.
 
     """
 
@@ -71,6 +76,7 @@ class _LookedAt:
     title: str
     facts: tuple[tuple[str, str], ...]
     shots: tuple[ShotGroup, ...]
+    answers: Blocks
 
 
 def _looked_at(
@@ -79,12 +85,18 @@ def _looked_at(
     facts = [(str(arm), words) for arm, words in one.said.items()]
     facts += [("right", one.right)] if one.right else []
     facts += [("file", one.name)] if one.name != str(one.seed_id) else []
+    shots = shot_groups((stored,), most)
+    reference = Arm.ORIGINAL if Arm.ORIGINAL in one.said else Arm.TWIN
+    views = {stored.what: [view.opened() for view in one.answers]}
+    blocks = answer_blocks(views, (str(reference), str(Arm.DEVICE)), shots, most.picture)
+    shots = answered_shots(shots, blocks)
     return _LookedAt(
         id=f"shown-{device}-{one.seed_id}",
         entry=one,
         title=one.change,
         facts=tuple(facts),
-        shots=shot_groups((stored,), most),
+        shots=shots,
+        answers=without_shown(shots, blocks[stored.what]),
     )
 
 

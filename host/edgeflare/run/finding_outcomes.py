@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Goal, cause
 from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.query import Arm, Outcome, same_decisions
-from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded
+from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded_views
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import RunJournal
@@ -182,12 +181,7 @@ def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[RecordedAn
     """Return how answers are shown, by the compressed model's decoder."""
     if not answers:
         return ()
-    first, second = header.plan.goal.compared
-    by_arm = {arm.value: answer for arm, answer in answers.items()}
-    views = header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
-    kept = tuple(recorded(view, by_arm) for view in views)
-    # A decoder may be another package's, and may give values that its form does not have.
-    return msgspec.convert(kept, tuple[RecordedAnswer, ...])
+    return recorded_views(header.arms[Arm.DEVICE], answers, header.plan.goal.compared)
 
 
 def _seed_views(

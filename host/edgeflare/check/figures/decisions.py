@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from edgeflare.core.query import Arm
+from edgeflare.pages.answers.answer_forms import RecordedAnswer
 from edgeflare.record.json_types import Count, Share
 from edgeflare.run.systematic.figures import SystematicDifferences
+
+SHOWN: Final = 3
+"""Changed inputs that are looked at first, whose answers are kept to be drawn."""
 
 
 class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +127,8 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
         right: what is right, in words; empty where that is not known.
         strength: how confidently the two differ; null where an arm failed.
         file: path of the input in the folder of the check; empty where inputs are not kept.
+        answers: how the answers are shown, one for each head, of the first whose inputs are kept;
+            empty where `said` says it all.
 
     """
 
@@ -131,6 +138,7 @@ class ChangedInput(msgspec.Struct, frozen=True, kw_only=True):
     right: str
     strength: float | None
     file: str = ""
+    answers: tuple[RecordedAnswer, ...] = ()
 
     @property
     def change(self) -> str:

@@ -20,6 +20,7 @@ from edgeflare.check.answers import (
     seconds_per_input,
 )
 from edgeflare.check.figures.data import OtherReading
+from edgeflare.check.figures.decisions import SHOWN
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.numbers import output_figures, score_error
 from edgeflare.check.pair_check import PairCheck
@@ -83,7 +84,7 @@ def ask_device(
     if known is None or len(taken.evaluated) > known.decisions.inputs or not stopped():
         further = _FurtherFigures.of(taken, stopped, first=at == 0)
         _take(record, taken, further, first=at == 0)
-        _keep_inputs(record, opened)
+        _keep_inputs(record, taken)
     return opened
 
 
@@ -150,15 +151,20 @@ def _take(record: CheckRecord, answers: Answers, further: _FurtherFigures, *, fi
     record.keep()
 
 
-def _keep_inputs(record: CheckRecord, opened: OpenedPair) -> None:
-    """Keep the inputs that a device decides otherwise, to be shown."""
+def _keep_inputs(record: CheckRecord, answers: Answers) -> None:
+    """Keep the inputs that a device decides otherwise, to be shown, and how answers are drawn."""
+    opened = answers.opened
     device = record.device(opened.devices[0].profile.name)
     if not record.check.request.inputs or device is None:
         return
     keep, domain = record.store.keep_input, opened.pair.interface.domain
     kept = tuple(
-        replace(one, file=keep(one.seed_id, opened.seeds.input_of(one.seed_id), domain))
-        for one in device.decisions.changed_inputs
+        replace(
+            one,
+            file=keep(one.seed_id, opened.seeds.input_of(one.seed_id), domain),
+            answers=answers.views_of(one.seed_id) if at < SHOWN else (),
+        )
+        for at, one in enumerate(device.decisions.changed_inputs)
     )
     decisions = replace(device.decisions, changed_inputs=kept)
     record.update_device(replace(device, decisions=decisions))

@@ -48,7 +48,7 @@ class AnsweredInput:
     """The input that answers are of, as a card shows it beside them.
 
     Attributes:
-        what: "seed" or "trigger".
+        what: "seed" or "trigger", or "input" of one as it came.
         compared: the two arms that the run compares.
         picture: the input as a `data:` address, where it is an image that is there.
         width: width of that picture, in pixels.

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias, get_args
 
+import msgspec
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.query import Arm
+from edgeflare.core.task import Decoder
 from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.answer_form import AnswerForm, AnswerWords
@@ -47,6 +52,28 @@ def recorded(view: AnswerView, arms: Iterable[str]) -> RecordedAnswer:
 
     """
     return view if isinstance(view, _FORMS) else PackageAnswers.of(view, arms)  # type: ignore[return-value]
+
+
+def recorded_views(
+    decoder: Decoder, answers: Mapping[Arm, Answer], compared: tuple[Arm, Arm]
+) -> tuple[RecordedAnswer, ...]:
+    """Return how answers to one input are shown, as documents keep it.
+
+    Args:
+        decoder: that of the compressed model on its device.
+        answers: answers by arm, not of every arm; some of them failed.
+        compared: the two arms in whose difference a deviation lies.
+
+    Raises:
+        UserError: a view is of no form that EdgeFlare or an installed package offers.
+
+    """
+    by_arm = {arm.value: answer for arm, answer in answers.items()}
+    first, second = compared
+    views = decoder.views(by_arm, (first.value, second.value))
+    kept = tuple(recorded(view, by_arm) for view in views)
+    # A decoder may be another package's, and may give values that its form does not have.
+    return msgspec.convert(kept, tuple[RecordedAnswer, ...])
 
 
 def words_of(task: str) -> AnswerWords:

@@ -181,7 +181,7 @@ class ObjectTable(AnswerBlock):
 
     Attributes:
         head: output of the model; empty where it has only one.
-        what: the input that they are of, "seed" or "trigger".
+        what: the input that they are of, "seed" or "trigger", or "input" of one as it came.
         threshold: the least score of an object.
         overlap: the least IoU of two partners.
         arms: those that answered.

@@ -219,7 +219,7 @@ class MaskGroup(AnswerBlock):
 
     Attributes:
         head: output of the model; empty where it has only one.
-        what: the input that they are of, "seed" or "trigger".
+        what: the input that they are of, "seed" or "trigger", or "input" of one as it came.
         words: how far the compared arms are apart.
         picture: the input as a `data:` address; None where it cannot be shown.
         width: width of what is shown, in pixels of the picture, or of the mask without one.

@@ -145,7 +145,7 @@ class TextTable(AnswerBlock):
 
     Attributes:
         head: output of the model; empty where it has only one.
-        what: the input that they are of, "seed" or "trigger".
+        what: the input that they are of, "seed" or "trigger", or "input" of one as it came.
         separator: what stands between two words.
         rows: a text each, in the order of the arms.
         words: what the marks mean; empty where nothing is marked.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from edgeflare.pages.answers.answer_form import AnswerBlock, AnsweredInput, class_name
+from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.answer_words import (
@@ -21,11 +21,15 @@ from edgeflare.report.answer_words import (
     seed_views,
 )
 from edgeflare.report.entry_names import named_kind, seed_of, sort
+from edgeflare.report.html.answered_shots import (
+    Blocks,
+    answer_blocks,
+    answered_shots,
+    without_shown,
+)
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.input_views import StoredView, stored_views
-from edgeflare.report.html.pictures import Picture
-from edgeflare.report.html.shots import Shot, ShotGroup, shot_groups
-from edgeflare.report.html.sounds import SoundFigure
+from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
@@ -33,8 +37,6 @@ from edgeflare.run.run_document import Finding, RunDocument
 
 HEIGHT = 40
 """Units of the drawing that the longest bar of either direction takes."""
-
-_Blocks = tuple[AnswerBlock, ...]
 
 TITLE = 60
 """Characters of an answer in a card's title; a text may have thousands."""
@@ -82,8 +84,8 @@ class EntryCard:
     words: str
     truth: str | None
     labels: Mapping[int, str]
-    answers: tuple[AnswerBlock, ...]
-    seed_answers: tuple[AnswerBlock, ...]
+    answers: Blocks
+    seed_answers: Blocks
     operators: tuple[str, ...]
     shots: tuple[ShotGroup, ...]
     explanation: ExplanationView | None
@@ -110,8 +112,8 @@ def make_card(
     stored = stored_views(directory, entry, document.pair)
     groups = shot_groups(stored, allowance)
     answers = _answers(document, entry, stored, groups, allowance)
-    groups = _answered_shots(groups, answers)
-    *on_seed, on_trigger = (_without_shown(groups, blocks) for blocks in answers.values())
+    groups = answered_shots(groups, answers)
+    *on_seed, on_trigger = (without_shown(groups, blocks) for blocks in answers.values())
     return EntryCard(
         entry=entry,
         sort=sort(entry),
@@ -141,28 +143,15 @@ def _answers(
     stored: Sequence[StoredView],
     groups: Sequence[ShotGroup],
     allowance: PageAllowance,
-) -> dict[str, tuple[AnswerBlock, ...]]:
+) -> dict[str, Blocks]:
     """Return the blocks of the answers by the input that they are of, the trigger last.
 
     A seed that deviates itself is its own trigger.
     """
-    pictures = {
-        shot.what: shot
-        for group in reversed(groups)
-        for shot in group.shots
-        if isinstance(shot, Picture) and shot.uri is not None
-    }
     views = {"seed": answer_views(document, entry)}
     if any(one.what == "trigger" for one in stored):
         views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
-    answers = {}
-    for what, some in views.items():
-        one = pictures.get(what)
-        uri, width, height = (None, 0, 0) if one is None else (one.uri, one.width, one.height)
-        shown = AnsweredInput(what, compared_arms(document), uri, width, height, allowance.picture)
-        blocks = (view.block(shown) for view in some)
-        answers[what] = tuple(block for block in blocks if block is not None)
-    return answers
+    return answer_blocks(views, compared_arms(document), groups, allowance.picture)
 
 
 def answer_pictures(entry: Finding) -> int:
@@ -216,48 +205,6 @@ def _counted(operators: Sequence[str]) -> tuple[str, ...]:
     """Join repetitions: a, a, b becomes "a ×2", "b"."""
     runs = ((name, len(list(group))) for name, group in groupby(operators))
     return tuple(name if times == 1 else f"{name} ×{times}" for name, times in runs)
-
-
-def _answered_shots(
-    groups: tuple[ShotGroup, ...], answers: Mapping[str, _Blocks]
-) -> tuple[ShotGroup, ...]:
-    """Return the shots with the boxes of objects and points upon pictures, and texts below players.
-
-    Of several inputs, these are of the first that is shown in such a form.
-
-    Args:
-        groups: what is shown of the inputs.
-        answers: the blocks of the answers to an input, by what it is, "seed" or "trigger".
-
-    """
-    tables = [one for blocks in answers.values() for one in blocks]
-    upon = any(one.drawn() or one.drawn_points() for one in tables)
-    form = Picture if upon else SoundFigure
-    shows_form = [any(isinstance(shot, form) for shot in group.shots) for group in groups]
-    if True not in shows_form:
-        return groups
-    at = shows_form.index(True)
-    shots = tuple(_answered(shot, answers) for shot in groups[at].shots)
-    return (*groups[:at], replace(groups[at], shots=shots), *groups[at + 1 :])
-
-
-def _without_shown(groups: Iterable[ShotGroup], blocks: _Blocks) -> _Blocks:
-    """Return the blocks without the texts that stand below a player."""
-    shots = [shot for group in groups for shot in group.shots]
-    shown = [text for shot in shots if isinstance(shot, SoundFigure) for text in shot.texts]
-    return tuple(one for one in blocks if one not in shown)
-
-
-def _answered(shot: Shot, answers: Mapping[str, _Blocks]) -> Shot:
-    if isinstance(shot, Picture):
-        blocks = answers.get(shot.what, ())
-        boxes = tuple(box for one in blocks for box in one.drawn())
-        points = tuple(point for one in blocks for point in one.drawn_points())
-        return replace(shot, boxes=boxes, points=points)
-    if isinstance(shot, SoundFigure):
-        blocks = answers.get(shot.what, ())
-        return replace(shot, texts=tuple(one for one in blocks if one.below_player))
-    return shot
 
 
 @dataclass(frozen=True, slots=True)

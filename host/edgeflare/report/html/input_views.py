@@ -16,7 +16,7 @@ class StoredView:
     """One stored input of an entry.
 
     Attributes:
-        what: "seed", "before" (the trigger before refinement) or "trigger".
+        what: "seed", "before" (the trigger before refinement) or "trigger"; or "input", as it came.
         file: path relative to the run directory.
         view: how it is shown; None if its file is gone or damaged.
 

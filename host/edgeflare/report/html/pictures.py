@@ -31,7 +31,7 @@ class Picture:
     """An image to show.
 
     Attributes:
-        what: role of the picture: "seed", "trigger", "difference", "before".
+        what: role of the picture: "seed", "trigger", "difference", "before", "input".
         uri: the picture as a `data:` address, or None if its file is gone or damaged.
         width: width of the image itself, in pixels.
         height: height of the image itself, in pixels.

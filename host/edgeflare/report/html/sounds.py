@@ -55,7 +55,7 @@ class SoundFigure:
     """A sound to look at and to listen to.
 
     Attributes:
-        what: role of the sound: "seed", "before", "trigger", "difference".
+        what: role of the sound: "seed", "before", "trigger", "difference", "input".
         file: path relative to the run directory; empty for a difference, which has none.
         wave: waveform as a `data:` address; None if its file is gone, damaged or empty.
         spectrogram: log-spectrogram, likewise.

@@ -1,0 +1,79 @@
+"""Changed inputs as a browser shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from msgspec import structs
+
+from checked_figures import changes, decisions, document, figures
+from edgeflare.check.check_document import check_bytes, load_check
+from edgeflare.check.figures.decisions import ChangedInput
+from edgeflare.check.input_cards import looked_at_html
+from edgeflare.core.query import Arm
+from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.errors import UserError
+from edgeflare.models.run_pair import InterfaceDescription
+from edgeflare.pages.answers.answer_forms import RecordedAnswer
+from parsed_pages import well_formed
+from structured_views import MASKS, OBJECTS, TEXTS
+
+PICTURE = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
+POINTS: dict[str, Any] = {
+    "form": "values", "head": "", "measure": "largest difference", "distance": 0.5,
+    "tolerance": 0.1, "compared": ["original", "device"], "size": 2, "names": ["x", "y"],
+    "values": {"original": [0.1, 0.2], "twin": [0.1, 0.2], "device": [0.6, 0.7]},
+    "points": [{"number": 0, "distance": 0.5, "places": {
+        "original": [0.1, 0.2], "twin": [0.1, 0.2], "device": [0.6, 0.7]}}],
+}  # fmt: skip
+
+
+def looked_at(folder: Path, view: dict[str, Any]) -> str:
+    """Return what is drawn of a picture with answers, of a document that was written and read."""
+    (folder / "1.png").write_bytes(ImageDomain.encode_file(PICTURE))
+    one = ChangedInput(
+        seed_id=1,
+        name="1.png",
+        said={Arm.ORIGINAL: "this", Arm.TWIN: "that", Arm.DEVICE: "that"},
+        right="",
+        strength=0.3,
+        file="1.png",
+        answers=(msgspec.convert(view, RecordedAnswer),),
+    )
+    found = document(figures(decisions=decisions(changes=changes(1), changed_inputs=(one,))))
+    interface = InterfaceDescription(outputs=None)
+    path = folder / "check.json"
+    path.write_bytes(check_bytes(structs.replace(found, interface=interface)))
+    return looked_at_html(load_check(path), folder)
+
+
+@pytest.mark.parametrize(
+    ("view", "marks", "said"), [(OBJECTS, 4, "object vanished"), (POINTS, 2, "largest difference")]
+)
+def test_boxes_and_points_lie_upon_the_picture(
+    view: dict[str, Any], marks: int, said: str, tmp_path: Path
+) -> None:
+    drawn = looked_at(tmp_path, view)
+    well_formed(drawn)
+    over = drawn.partition('<div class="over">')[2].partition("</div>")[0]
+    assert over.count("<title>") == marks
+    assert said in drawn
+
+
+def test_masks_lie_upon_the_picture(tmp_path: Path) -> None:
+    drawn = looked_at(tmp_path, MASKS)
+    well_formed(drawn)
+    assert drawn.count('<image class="mask"') == 4
+
+
+def test_masks_of_another_size_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="runs that are not the 25 pixels of a mask"):
+        looked_at(tmp_path, {**MASKS, "rows": 5, "columns": 5})
+
+
+def test_texts_stand_below(tmp_path: Path) -> None:
+    assert "<ins>" in looked_at(tmp_path, TEXTS)
