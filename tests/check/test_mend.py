@@ -45,7 +45,7 @@ def test_without_time_for_a_candidate_there_are_no_figures(tmp_path: Path) -> No
 
 
 def test_when_the_time_is_up_what_was_tried_is_judged(tmp_path: Path) -> None:
-    found, seen = mended(tmp_path, lambda seen: ("candidates", 1) in seen)
+    found, seen = mended(tmp_path, lambda seen: ("candidates", 2) in seen)
     assert found is not None
     assert found.candidate is not None
-    assert max(done for step, done in seen if step == "candidates") == 1
+    assert max(done for step, done in seen if step == "candidates") == 2

@@ -21,6 +21,8 @@ _OPTIONS = {
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D",
     "ADD": "Add",
     "MEAN": "Reducer",
+    "AVERAGE_POOL_2D": "Pool2D",
+    "CONCATENATION": "Concatenation",
     "FULLY_CONNECTED": "FullyConnected",
     "SOFTMAX": "Softmax",
     "L2_NORMALIZATION": "L2Norm",
@@ -39,7 +41,7 @@ class Step:
         weights: as TFLite lays them out; None for operators without.
         bias: likewise.
         activation: that is fused into it.
-        stride: of convolutions, both ways.
+        stride: of convolutions, both ways; of a pool its size, too.
 
     """
 
@@ -133,6 +135,11 @@ def _options(step: Step) -> Any:
         options.padding = schema.Padding.SAME
         options.strideW = options.strideH = step.stride
         options.dilationWFactor = options.dilationHFactor = 1
+    if hasattr(options, "filterWidth"):
+        options.padding = schema.Padding.VALID
+        options.filterWidth = options.filterHeight = step.stride
+    if step.operator == "CONCATENATION":
+        options.axis = len(step.shape) - 1
     if hasattr(options, "depthMultiplier"):
         options.depthMultiplier = 1
     if hasattr(options, "beta"):

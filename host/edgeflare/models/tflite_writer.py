@@ -35,6 +35,7 @@ _OPTIONS = {
     "DEQUANTIZE": "DequantizeOptions",
     "FULLY_CONNECTED": "FullyConnectedOptions",
     "MAXIMUM": "MaximumMinimumOptions",
+    "MEAN": "ReducerOptions",
     "MINIMUM": "MaximumMinimumOptions",
     "MUL": "MulOptions",
     "QUANTIZE": "QuantizeOptions",
@@ -78,15 +79,19 @@ class Writer:
         self.graph.tensors[index].buffer = self.buffer(values.tobytes())
         return index
 
-    def operator(self, name: str, inputs: Sequence[int], output: int, *, version: int = 1) -> int:
+    def operator(
+        self, name: str, inputs: Sequence[int], output: int, *, version: int = 1, **options: object
+    ) -> int:
         """Add an operator behind the others, and return its output.
 
         Args:
-            name: name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM", "MINIMUM",
-                "MUL" and "QUANTIZE"; nothing is fused into it.
+            name: name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM", "MEAN",
+                "MINIMUM", "MUL" and "QUANTIZE"; nothing is fused into it.
             inputs: tensors that it reads.
             output: the tensor that it writes.
             version: the oldest version that does it, so that old runtimes know it.
+            options: options of the operator that are not as by default, by their names in the
+                schema's Python code.
 
         """
         new = schema.OperatorT()
@@ -95,6 +100,8 @@ class Writer:
         new.outputs = np.asarray([output], np.int32)
         new.builtinOptionsType = getattr(schema.BuiltinOptions, _OPTIONS[name])
         new.builtinOptions = getattr(schema, f"{_OPTIONS[name]}T")()
+        for key, value in options.items():
+            setattr(new.builtinOptions, key, value)
         self.graph.operators.append(new)
         return output
 

@@ -9,6 +9,7 @@ from functools import partial
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
+from edgeflare.repair.fitting.own_steps import give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
@@ -16,6 +17,7 @@ from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
 from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method
 from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.rewrite_details import RewriteDetails
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ def _plans() -> list[CandidatePlan]:
     """Return all plans, those that take seconds to fit before those that round weights."""
     shared = _SharedFits()
     return [
+        _rewrites(),
         _in_place(shared, "bias", "bias"),
         _in_place(shared, "ranges", "ranges"),
         _float_head(shared, ()),
@@ -129,6 +132,27 @@ def _in_place(shared: _SharedFits, name: str, method: Method) -> CandidatePlan:
         return (RepairCandidate(name, fitted.content, None),)
 
     return CandidatePlan(name, method, make)
+
+
+def _rewrites() -> CandidatePlan:
+    """Return the plan of tensors with steps of their own, alone and with steps in place behind."""
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        own = give_own_steps(network, progress)
+        details = CandidateDetails(rewrites=RewriteDetails(rewrites=own.rewrites))
+        fits = _SharedFits()
+        rewritten = network.with_content(own.content)
+        return [
+            RepairCandidate(
+                "+".join(("rewrites", *steps)),
+                fits.fitted(rewritten, steps, progress).content,
+                None,
+                details,
+            )
+            for steps in ((), ("ranges",), ("ranges", "rounding"))
+        ]
+
+    return CandidatePlan("rewrites", "rewrites", make)
 
 
 def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:

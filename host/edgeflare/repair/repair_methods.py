@@ -13,14 +13,18 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.repair.precision_details import PrecisionDetails
+from edgeflare.repair.rewrite_details import RewriteDetails
 from edgeflare.repair.shift_details import ShiftDetails
 
-Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
+Method = Literal[
+    "auto", "shifts", "ranges", "rounding", "bias", "rewrites", "precision", "weights-only"
+]
 """What a user asks for: a method, or all."""
 
 METHOD_HELP: Final = (
     "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
-    " rounding change the file in its place, precision and weights-only compute in float. shifts,"
+    " rounding change the file in its place, rewrites gives tensors steps of their own, precision"
+    " and weights-only compute in float. shifts,"
     " the last and slowest, appends operators, and needs a RUN."
 )
 
@@ -52,6 +56,7 @@ METHODS: Final[Mapping[Method, MethodKind]] = {
     "ranges": _IN_PLACE,
     "rounding": _IN_PLACE,
     "bias": _IN_PLACE,
+    "rewrites": MethodKind(in_place=False, integers=True),
     "precision": _REWRITTEN,
     "weights-only": _REWRITTEN,
 }
@@ -61,11 +66,13 @@ class CandidateDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """What methods say of their candidates, by section.
 
     Attributes:
+        rewrites: operators that were rewritten.
         precision: what the search for precision found.
         shifts: what a repair by shifts says of itself.
 
     """
 
+    rewrites: RewriteDetails | None = None
     precision: PrecisionDetails | None = None
     shifts: ShiftDetails | None = None
 

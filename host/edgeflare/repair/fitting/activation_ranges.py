@@ -85,9 +85,32 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
 
     """
     network = network.with_content(restore_weights(network))
+    return fit_groups(network, tied_tensors(network.graph), progress)
+
+
+def fit_groups(
+    network: QuantizedNetwork,
+    groups: Sequence[TiedTensors],
+    progress: Callable[[int, int], None],
+) -> bytes:
+    """Return the compressed model with fitted ranges of some activations, and biases to match.
+
+    Args:
+        network: has at least one input to fit with.
+        groups: activations of its graph; those that have no counterpart keep their range.
+        progress: as that of `fit_ranges`.
+
+    Returns:
+        A file of the same length, with the same operators.
+
+    Raises:
+        UserError: an operator with weights has no counterpart, constants are shared, or the
+            original does not run.
+
+    """
     graph = network.graph
     known = counterparts(network)
-    groups = [group for group in tied_tensors(graph) if known.keys() >= set(group.sources)]
+    groups = [group for group in groups if known.keys() >= set(group.sources)]
     logits = _logit_layers(graph, network.layers)
     layers = [known[one] for group in groups for one in group.sources]
     evaluated = len(network.original_rows) if layers else 0

@@ -1,0 +1,180 @@
+"""Activations that are given a quantization of their own, where an operator tied them to others.
+
+The format wants an AVERAGE_POOL_2D to put out what it reads in the same steps. The means of a whole
+picture span far less than its values, so few of the steps are left for them; a MEAN computes the
+same in integers, and may have a quantization of its own. What operators such as CONCATENATION put
+side by side has to have one quantization too. A tensor that is read elsewhere besides gets its own,
+and a QUANTIZE in front of the joining operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeflare.core.tensor import Tensor
+from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.tensor_ties import (
+    JOINING,
+    consumers,
+    joined_by,
+    moves_values,
+    tied_tensors,
+)
+from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.fitting.activation_ranges import fit_groups
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.rewrite_details import Rewrite
+
+_NARROWER = 0.7
+"""A step of its own is kept where it is at most so much of the one before."""
+
+_PICTURE = 4
+"""Dimensions of what is pooled: batch, height, width, channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSteps:
+    """A compressed model with activations that have steps of their own.
+
+    Attributes:
+        content: the `.tflite` file.
+        rewrites: what was rewritten, in execution order.
+
+    """
+
+    content: bytes
+    rewrites: tuple[Rewrite, ...]
+
+
+def give_own_steps(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> OwnSteps:
+    """Rewrite operators that force one step on unlike values, where finer ones are to be had.
+
+    Args:
+        network: has at least one input to fit with.
+        progress: is told how many inputs the original has evaluated and how many ranges are
+            fitted, and of how many.
+
+    Raises:
+        UserError: there is none, an operator with weights has no counterpart, or the original does
+            not run.
+
+    """
+    places = list(_places(network.graph))
+    if places:
+        fitted = _fitted(network, places, progress)
+        kept = [one for one in places if _narrower(network.graph, fitted.graph, one)]
+        if len(kept) < len(places):
+            fitted = _fitted(network, kept, progress)
+        if kept:
+            return OwnSteps(fitted.content, tuple(_said(network.graph, fitted.graph, kept)))
+    raise UserError("no operator of the model forces a step on values that would have finer ones")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What can be rewritten.
+
+    Attributes:
+        operator: position of the operator to blame in the compressed model.
+        tensor: the activation that may have steps of its own.
+        readers: positions of the operators that read it in the steps that it has now.
+
+    """
+
+    operator: int
+    tensor: int
+    readers: tuple[int, ...] = ()
+
+
+def _places(graph: Graph) -> Iterator[_Place]:
+    for one in graph.layers:
+        if _pools_all(graph, one):
+            yield _Place(one.index, one.outputs[0])
+        elif not moves_values(one):
+            yield from _joined(graph, one)
+
+
+def _pools_all(graph: Graph, one: GraphOp) -> bool:
+    """Whether an operator is the mean of a whole picture, of each channel."""
+    if one.name != "AVERAGE_POOL_2D":
+        return False
+    (given, *_), (made, *_) = one.inputs, one.outputs
+    known, options = graph.tensors[given], graph.options(one.index)
+    if len(known.shape) != _PICTURE or known.dtype != "int8":
+        return False
+    whole = graph.tensors[made].shape[1:3] == (1, 1) and (
+        options["filterHeight"] >= known.shape[1] and options["filterWidth"] >= known.shape[2]
+    )
+    return whole and not options["fusedActivationFunction"]
+
+
+def _joined(graph: Graph, one: GraphOp) -> Iterator[_Place]:
+    """Yield an operator's output where it is joined with others, and read elsewhere besides."""
+    for tensor in one.outputs[:1]:
+        readers = consumers(graph, tensor)
+        joining = [reader for reader in readers if _leads_to_a_join(graph, reader)]
+        if graph.tensors[tensor].dtype == "int8" and 0 < len(joining) < len(readers):
+            join = next(joined_by(graph, tensor))
+            yield _Place(join.index, tensor, tuple(reader.index for reader in joining))
+
+
+def _leads_to_a_join(graph: Graph, one: GraphOp) -> bool:
+    return one.name in JOINING or (
+        moves_values(one) and any(True for made in one.outputs for _ in joined_by(graph, made))
+    )
+
+
+def _fitted(
+    network: QuantizedNetwork, places: Sequence[_Place], progress: Callable[[int, int], None]
+) -> QuantizedNetwork:
+    """Return the network with places rewritten, and the ranges of their tensors fitted."""
+    if not places:
+        return network
+    network = network.with_content(_rewritten(network.content, network.graph, places))
+    freed = {one.tensor for one in places}
+    groups = [one for one in tied_tensors(network.graph) if freed & set(one.tensors)]
+    return network.with_content(fit_groups(network, groups, progress))
+
+
+def _rewritten(content: bytes, graph: Graph, places: Sequence[_Place]) -> bytes:
+    """Return the file with operators that tie nothing, and each quantization as it was."""
+    writer = Writer(content)
+    operators = writer.graph.operators
+    by_position = list(operators)
+    for one in places:
+        if one.readers:
+            known = graph.tensors[one.tensor]
+            (scale,), (zero_point,) = known.scales, known.zero_points
+            like = Tensor(f"{known.name}/joined", known.shape, known.dtype, scale, zero_point)
+            joined = writer.operator("QUANTIZE", [one.tensor], writer.tensor(like), version=2)
+            operators.insert(operators.index(by_position[one.readers[0]]), operators.pop())
+            for reader in one.readers:
+                its = by_position[reader]
+                its.inputs = [joined if int(at) == one.tensor else int(at) for at in its.inputs]
+        else:
+            axes = writer.constant(f"axes of {one.operator}", np.array([1, 2], np.int32))
+            given = graph.operators[one.operator].inputs[0]
+            writer.operator("MEAN", [given, axes], one.tensor, version=2, keepDims=True)
+            operators[operators.index(by_position[one.operator])] = operators.pop()
+    return writer.content()
+
+
+def _narrower(before: Graph, after: Graph, one: _Place) -> bool:
+    known, now = (graph.tensors[one.tensor].scales[0] for graph in (before, after))
+    return now <= _NARROWER * known
+
+
+def _said(before: Graph, after: Graph, places: Sequence[_Place]) -> Iterator[Rewrite]:
+    for one in places:
+        yield Rewrite(
+            operator=str(layer_name(before, before.operators[one.operator])),
+            by="QUANTIZE" if one.readers else "MEAN",
+            tensor=before.tensors[one.tensor].name,
+            step_before=before.tensors[one.tensor].scales[0],
+            step_after=after.tensors[one.tensor].scales[0],
+        )
