@@ -280,9 +280,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "fleet/command_job.py command_place: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "fleet/command_job.py command_place: one": "a class of devices, made a plain name",
     "cli/export.py _export_operator: f'finding-{number}.zip'": "a whole number",
-    "cli/kernel_set_matrix.py compare_kernel_sets: one.kernels": OF_OURS,
-    "cli/kernel_set_matrix.py run_kernel_sets.announced: profile.kernels": OF_OURS,
-    "cli/kernel_set_matrix.py try_kernel_sets: profile.kernels": OF_OURS,
+    "cli/kernel_set_matrix.py compare_kernel_sets.compared: one.kernels": OF_OURS,
+    "matrix/kernel_set_runs.py KernelSetRunner.look: one.kernels": OF_OURS,
+    "matrix/kernel_set_runs.py KernelSetRunner._run_each: profile.kernels": OF_OURS,
     "cli/matrix_options.py "
     "matrix_path: f'{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/only_run.py make_only_run: cell.run": STRATEGY,

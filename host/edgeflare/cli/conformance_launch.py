@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interrupt_error, interruptible
-from edgeflare.cli.kernel_set_matrix import run_kernel_sets, stopping_said, try_kernel_sets
+from edgeflare.cli.kernel_set_matrix import kernel_set_runner, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.progress import observe, say
 from edgeflare.cli.quiet import result
@@ -37,12 +37,11 @@ from edgeflare.conform.record.conform_journal import begin_journal, require_same
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
-from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix import ConformMatrix, conform_matrix
 from edgeflare.matrix.conform_matrix_document import conform_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_section
-from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped
 from edgeflare.matrix.matrix_document import write_matrix
-from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust
@@ -151,9 +150,9 @@ def conform_kernel_sets(
 
     """
     out = matrix_path(asked.folder, "conform")
+    runner = kernel_set_runner(device, trust, out, asked.folder)
     if dry_run:
-        try_kernel_sets(device, trust, out, lambda one, path: try_conformance(asked, one, path))
-        return 0
+        return try_kernel_sets(runner, lambda one, path: try_conformance(asked, one, path))
 
     def conform_on(profile: Profile, path: Path) -> ConformDocument:
         if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:
@@ -164,22 +163,22 @@ def conform_kernel_sets(
             raise RunStopped
         return done
 
-    folder = asked.folder
-    with claimed_matrix(out, resume=folder.resume, overwrite=folder.overwrite):
-        try:
-            with stopping_said(out):
-                runs = run_kernel_sets(device, trust, out, conform_on, overwrite=folder.overwrite)
-        except RunStopped:
-            return INTERRUPTED
+    def written(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatrix:
         matrix = conform_matrix(runs)
-        document, shown = conform_matrix_document(matrix), conform_matrix_section(matrix)
-        write_matrix(document, shown, out)
+        write_matrix(conform_matrix_document(matrix), conform_matrix_section(matrix), out)
+        return matrix
+
+    matrix = runner.run(conform_on, written)
+    if matrix is None:
+        return INTERRUPTED
     if as_json:
-        typer.echo(json.dumps(msgspec.to_builtins(document), indent=1))
+        typer.echo(json.dumps(msgspec.to_builtins(conform_matrix_document(matrix)), indent=1))
     else:
-        print_section(Console(), shown)
-        first = next(one.profile.kernels for one in runs if one.result is not None)
-        say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
+        print_section(Console(), conform_matrix_section(matrix))
+        say(
+            Console(),
+            f"Each kernel set has a run of its own, such as {out / matrix.rows[0].kernels}",
+        )
     result(out)
     return int(any(row.new for row in matrix.rows))
 

@@ -12,11 +12,12 @@ import typer
 from rich.markup import escape
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.kernel_set_matrix import run_kernel_sets
+from edgeflare.cli.kernel_set_matrix import kernel_set_runner
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.replay_launch import refuse_as_target
+from edgeflare.cli.run_options import RunFolder
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, stored_models
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
@@ -28,8 +29,9 @@ from edgeflare.errors import UserError
 from edgeflare.matrix.conform_matrix import retry_matrix
 from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.conform_matrix_table import retry_matrix_section
+from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix_document import write_matrix
-from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix
+from edgeflare.matrix.matrix_folder import check_matrix_folder
 from edgeflare.pages.terminal import print_section
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust
@@ -74,12 +76,9 @@ def replay_conformance(
 
     if device is not None and matrix:
         check_matrix_folder(path, resume=False, overwrite=overwrite)
-        with claimed_matrix(path, resume=False, overwrite=overwrite):
-            runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
-            table = retry_matrix(runs)
-            shown = retry_matrix_section(table)
-            write_matrix(retry_matrix_document(table), shown, path)
-        print_section(Console(), shown)
+        runner = kernel_set_runner(device[0], trust, path, RunFolder(overwrite=overwrite))
+        runs = runner.run(retried, lambda runs: _written(runs, path)) or []
+        print_section(Console(), retry_matrix_section(retry_matrix(runs)))
         for run in runs:
             if run.refused:
                 say(Console(), f"{run.profile.kernels}: {run.refused}")
@@ -90,6 +89,14 @@ def replay_conformance(
     typer.echo(f"What fails is kept in {path}")
     result(path)
     return int(any(one.counts for one in found))
+
+
+def _written(
+    runs: list[KernelSetRun[list[RetriedFinding]]], out: Path
+) -> list[KernelSetRun[list[RetriedFinding]]]:
+    matrix = retry_matrix(runs)
+    write_matrix(retry_matrix_document(matrix), retry_matrix_section(matrix), out)
+    return runs
 
 
 def _retried(

@@ -19,16 +19,15 @@ from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
-from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, kernel_set_runner
+from edgeflare.cli.matrix_options import is_matrix, of_kernel_set
 from edgeflare.cli.option_values import require_one_of
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.replay_launch import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
-from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_folder import check_matrix_folder, claimed_matrix, is_begun
+from edgeflare.matrix.matrix_folder import check_matrix_folder
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import open_replay
 from edgeflare.report.run_page import print_run
@@ -149,7 +148,7 @@ def replay(
             "replay", name, tuple(map(str, structs.astuple(pair.model_hashes()))), run, baseline
         )
         return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
-    asked = RequestedReplay(past, pair, against, folder.overwrite, folder.resume)
+    asked = RequestedReplay(past, pair, against, folder)
     path = folder.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     needed = [one.directory.path for one in (past, against) if one is not None]
     refuse_as_target(path, "what is replayed, or its baseline", *needed)
@@ -196,26 +195,17 @@ def _replay_on_kernel_sets(
         InfrastructureError: as a replay raises it.
 
     """
-    check_matrix_folder(out, resume=asked.resume, overwrite=asked.overwrite)
+    check_matrix_folder(out, resume=asked.folder.resume, overwrite=asked.folder.overwrite)
 
     def replay_on(profile: Profile, path: Path) -> RunDocument:
-        own = replace(asked, resume=asked.resume and is_begun(path))
-        document = run_requested_replay(own, [profile], path, resumed_at=out)
-        if document.stopped_by in INTERRUPTED_BY:
-            raise RunStopped
-        return document
+        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        return run_requested_replay(own, [profile], path, resumed_at=out)
 
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
         return open_replay(asked.past, asked.pair, [profile], stack).opened
 
-    try:
-        with (
-            claimed_matrix(out, resume=asked.resume, overwrite=asked.overwrite),
-            stopping_said(out),
-        ):
-            runs = run_kernel_sets(device, trust, out, replay_on, overwrite=asked.overwrite)
-            compare_kernel_sets("replay", runs, out, opened_on)
-    except RunStopped:
+    runner = kernel_set_runner(device, trust, out, asked.folder)
+    runs = compare_kernel_sets("replay", runner, replay_on, opened_on)
+    if runs is None:
         return INTERRUPTED
-    documents = [one.result for one in runs if one.result is not None]
-    return int(any(regressed(one, counts) for one in documents))
+    return int(any(regressed(one.result, counts) for one in runs if one.result is not None))

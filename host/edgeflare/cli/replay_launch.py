@@ -13,6 +13,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failure_report import failures_reported
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import observe
+from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -35,16 +36,14 @@ class RequestedReplay:
         past: the run.
         pair: pair of the run, perhaps with another compressed model.
         baseline: what it is held against; None for nothing.
-        overwrite: replace a run that is there.
-        resume: go on with a replay that was cut off.
+        folder: whether it begins anew, replaces a run or goes on.
 
     """
 
     past: PastRun
     pair: Pair
     baseline: PastRun | None
-    overwrite: bool
-    resume: bool
+    folder: RunFolder
 
 
 def refuse_as_target(path: Path, what: str, *needed: Path) -> None:
@@ -83,17 +82,17 @@ def run_requested_replay(
 
     """
     console = Console(stderr=True)
-    if not asked.resume:
-        RunDirectory.check(path, overwrite=asked.overwrite)
+    if not asked.folder.resume:
+        RunDirectory.check(path, overwrite=asked.folder.overwrite)
     with ExitStack() as stack:
         names = ", ".join(profile.name for profile in profiles)
         with console.status(f"opening {escape(str(asked.past.directory.path))} on {escape(names)}"):
             opened = open_replay(asked.past, asked.pair, profiles, stack)
-        if asked.resume:
+        if asked.folder.resume:
             directory, journal = resume_replay(opened, path, asked.baseline)
         else:
             directory, journal = begin_replay(
-                opened, path, asked.baseline, overwrite=asked.overwrite
+                opened, path, asked.baseline, overwrite=asked.folder.overwrite
             )
         stack.callback(journal.close)
         with (

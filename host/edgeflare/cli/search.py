@@ -18,8 +18,7 @@ from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import (
     compare_kernel_sets,
-    run_kernel_sets,
-    stopping_said,
+    kernel_set_runner,
     try_kernel_sets,
 )
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
@@ -29,14 +28,11 @@ from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_launch import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
-from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.search_job import SearchJob
-from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.matrix.matrix_folder import claimed_matrix
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_page import print_run
@@ -137,11 +133,8 @@ def search(
         return _search_on_fleet(
             asked, device, on_fleet, allow, unit_seeds=unit_seeds, dry_run=dry_run
         )
-    if not profiles and dry_run:
-        _try_searches(asked, device[0], decided)
-        return 0
     if not profiles:
-        return _search_kernel_sets(asked, device[0], decided, allow)
+        return _search_kernel_sets(asked, device[0], decided, allow, dry_run=dry_run)
     path = folder.choose(loaded.folder_name)
     if selection.screen_only and folder.resume:
         require_unsearched(path)
@@ -223,7 +216,9 @@ def _search_on_fleet(
     return search_exit_code(document, asked.fail_on, allow) if end.complete else INTERRUPTED
 
 
-def _search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow: float) -> int:
+def _search_kernel_sets(
+    asked: RequestedSearch, device: str, trust: Trust, allow: float, *, dry_run: bool
+) -> int:
     """Search on each kernel set of a device, evaluate what was found on all, and return the code.
 
     Args:
@@ -231,6 +226,7 @@ def _search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow
         device: a name with all kernel sets.
         trust: the user's decision on its profile.
         allow: share of the seeds that may have a deviation, on each kernel set.
+        dry_run: only say what would be done.
 
     Raises:
         UserError: no kernel set takes the model, or as a search raises it.
@@ -238,40 +234,22 @@ def _search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow
 
     """
     out = matrix_path(asked.folder, asked.pair.folder_name)
+    runner = kernel_set_runner(device, trust, out, asked.folder)
+    if dry_run:
+        return try_kernel_sets(runner, lambda one, path: try_search(asked, [one], path))
 
     def search_on(profile: Profile, path: Path) -> RunDocument:
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
-        document = run_search(own, [profile], path, resumed_at=out)
-        if document.stopped_by in INTERRUPTED_BY:
-            raise RunStopped
-        return document
+        return run_search(own, [profile], path, resumed_at=out)
 
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
         return open_pair(asked.pair, asked.on([profile]).plan, [profile], stack)
 
-    overwrite = asked.folder.overwrite
-    try:
-        with (
-            claimed_matrix(out, resume=asked.folder.resume, overwrite=overwrite),
-            stopping_said(out),
-        ):
-            runs = run_kernel_sets(device, trust, out, search_on, overwrite=overwrite)
-            compare_kernel_sets("search", runs, out, opened_on)
-    except RunStopped:
+    runs = compare_kernel_sets("search", runner, search_on, opened_on)
+    if runs is None:
         return INTERRUPTED
     return max(
         search_exit_code(one.result, asked.fail_on, allow, f"{one.profile.kernels}: ")
         for one in runs
         if one.result is not None
     )
-
-
-def _try_searches(asked: RequestedSearch, device: str, trust: Trust) -> None:
-    """Say what a search on each kernel set of a device would do.
-
-    Raises:
-        UserError, InfrastructureError: see `_search_kernel_sets`.
-
-    """
-    out = matrix_path(asked.folder, asked.pair.folder_name)
-    try_kernel_sets(device, trust, out, lambda one, path: try_search(asked, [one], path))

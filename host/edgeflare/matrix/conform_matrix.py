@@ -92,7 +92,7 @@ def conform_matrix(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatr
     """Compare conformance runs on the kernel sets of a device.
 
     Args:
-        runs: as `run_on_each` returns them.
+        runs: one for each kernel set.
 
     """
     done: dict[str, ConformDocument] = {
