@@ -150,7 +150,7 @@ ANSWERED = [
     ),
     (
         structured_run("detection"),
-        "original: 2: face 0.51, face 0.93; twin: 1: face 0.92; device: 1: face 0.81",
+        "original: 2: face 0.51, face 0.93; twin: 1: face 0.92; device: 1: face 0.81 (0.31 there)",
     ),
     (
         structured_run("segmentation"),
@@ -358,7 +358,8 @@ def test_kernel_searches_compare_the_twins_text() -> None:
 def test_classes_without_names_have_those_of_the_pair_or_numbers(
     classes: list[str], named: str
 ) -> None:
-    entry = structured_finding("detection", {**OBJECTS, "classes": []})
+    boxes = {"device": OBJECTS["boxes"]["device"]}
+    entry = structured_finding("detection", {**OBJECTS, "classes": [], "boxes": boxes})
     run = structured_run("detection", entry, classes=classes)
     assert decided(run, run.findings[0], "device") == named
 

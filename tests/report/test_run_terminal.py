@@ -13,7 +13,7 @@ from rich.console import Console
 
 from documents import REPLAY, Document
 from edgeflare.pages.markdown import markdown_page
-from edgeflare.report.run_page import ROWS, print_run, run_page
+from edgeflare.report.run_page import ROWS, alike_entries, print_run, run_page
 from edgeflare.run.run_document import from_json
 
 
@@ -72,7 +72,10 @@ def test_both_say_what_was_found_and_where(document: Document) -> None:
 
 def test_the_tables_of_the_summary_are_tables(document: Document) -> None:
     page = html(document)
-    entries = len(document["findings"]) + len(document["deviating_seeds"])
+    run = from_json(document)
+    entries = sum(
+        len(alike_entries(run, run.lists[key])) for key in ("findings", "deviating_seeds")
+    )
     assert page.count("<table>") == 4
     assert page.count("<tr>") == 4 + 12 + entries + 3
     assert "|" not in page
@@ -81,12 +84,35 @@ def test_the_tables_of_the_summary_are_tables(document: Document) -> None:
 def test_the_strongest_come_first_and_the_rest_is_counted(document: Document) -> None:
     (first, *_) = document["findings"]
     document["findings"] = [
-        {**first, "seed_id": 900 + n, "strength": n / 100} for n in range(ROWS + 5)
+        {**first, "seed_id": 900 + n, "strength": n / 100, "labels": labels_of(n)}
+        for n in range(ROWS + 5)
     ]
     for text in both(document):
         shown = [int(row[0]) for row in rows(text) if int(row[0]) >= 900]
         assert shown == [900 + n for n in reversed(range(5, ROWS + 5))]
         assert f"the first {ROWS} of {ROWS + 5}" in text
+
+
+def labels_of(number: int) -> dict[str, int]:
+    return {"original": number % 3, "twin": number // 3 % 3, "device": number // 9}
+
+
+def test_findings_of_which_the_same_is_said_share_a_row(document: Document) -> None:
+    """The strongest is the example; one that another arm decides otherwise has its own row."""
+    (first, *_) = document["findings"]
+    document["findings"] = [
+        {**first, "seed_id": 900 + n, "strength": n / 100, "labels": labels_of(n // 4)}
+        for n in range(5)
+    ]
+    for text in both(document):
+        shown = [row for row in rows(text) if int(row[0]) >= 900]
+        assert [row[0] for row in shown] == ["904", "903"]
+        alike = [
+            row[row.index(strength) - 1]
+            for row, strength in zip(shown, ("0.040", "0.030"), strict=True)
+        ]
+        assert alike == ["1", "4"]
+        assert "5 in 2 rows" in text
 
 
 def test_classes_without_names_are_numbers(document: Document) -> None:
@@ -170,7 +196,7 @@ def test_a_crash_comes_first_without_label_and_strength_whatever_its_cause(
         first = rows(text)[0]
         assert first[0] == str(crash["seed_id"])
         assert first[3:5] == ["crash", "crash"]
-    assert "| crash | crash | – |" in summary(document)
+    assert "| crash | crash | 1 | – |" in summary(document)
 
 
 def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document) -> None:

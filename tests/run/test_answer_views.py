@@ -28,9 +28,9 @@ from edgeflare.run.load_document import load_document, read_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, Laboratory, linear
-from structured_views import KINDS, MASKS, structured_finding, structured_run
+from structured_views import FACE, KINDS, MASKS, structured_finding, structured_run
 
-BOX = {"box": [0.1, 0.1, 0.5, 0.5], "score": 0.9, "label": 0, "difference": ""}
+BOX = {**FACE, "score": 0.9}
 
 
 def objects(**fields: Any) -> dict[str, Any]:

@@ -17,16 +17,17 @@ TEXTS: View = {
         "device": ["one", "four", "three", "five"],
     },
 }  # fmt: skip
+FACE: View = {"box": [0.1, 0.2, 0.5, 0.6], "label": 0, "object": 0, "difference": "", "there": {}}
 OBJECTS: View = {
     "form": "detection", "head": "", "classes": ["face", "dog"], "threshold": 0.5, "overlap": 0.5,
     "boxes": {
         "original": [
-            {"box": [0.1, 0.2, 0.5, 0.6], "score": 0.93, "label": 0, "difference": ""},
-            {"box": [0.6, 0.6, 0.9, 0.9], "score": 0.51, "label": 0,
-             "difference": "object-vanished"},
+            {**FACE, "score": 0.93},
+            {"box": [0.6, 0.6, 0.9, 0.9], "score": 0.51, "label": 0, "object": 1,
+             "difference": "object-vanished", "there": {"twin": 0.0, "device": 0.31}},
         ],
-        "twin": [{"box": [0.1, 0.2, 0.5, 0.6], "score": 0.92, "label": 0, "difference": ""}],
-        "device": [{"box": [0.1, 0.2, 0.5, 0.6], "score": 0.81, "label": 0, "difference": ""}],
+        "twin": [{**FACE, "score": 0.92}],
+        "device": [{**FACE, "score": 0.81}],
     },
 }  # fmt: skip
 MASKS: View = {

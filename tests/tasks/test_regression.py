@@ -112,7 +112,8 @@ def test_of_points_the_coordinates_alone_count(distance: DistanceName, expected:
     (view,) = decoder.views({"original": one, "device": other}, ("original", "device"))
     assert isinstance(view, RegressionView)
     assert view.names[:3] == ("point 0 x", "point 0 y", "point 1 x")
-    assert view.points == ()
+    assert [one.places for one in view.points] == [{}] * 3
+    assert view.points[1].distance == 0.0
     whole, alone = decoder.target(SURE), decoder.target(np.delete(SURE, [2, 5, 8]))
     assert whole is not None
     assert alone is not None

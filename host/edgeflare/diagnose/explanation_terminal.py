@@ -19,6 +19,7 @@ from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
 from edgeflare.pages.page import Sentences, Table
+from edgeflare.pages.row_groups import listed, row_groups
 from edgeflare.pages.terminal import print_blocks
 
 _SENTENCES: dict[str, tuple[str, str]] = {
@@ -45,9 +46,6 @@ _LEAST_CUT_OFF = 1e-3
 
 _BEGINS = " ←"
 """What stands behind a layer where a difference begins."""
-
-_LISTED_SEEDS = 5
-"""Most seeds listed of findings of which the same is said."""
 
 
 def print_explanations(
@@ -84,16 +82,18 @@ def print_explanations(
 
 def _verdicts(explanations: Sequence[Explanation]) -> Table:
     """Return a row for each cause, verdict and place, those of most findings last."""
-    alike: dict[tuple[str, ...], list[Explanation]] = {}
-    for one in explanations:
-        cause = one.finding.cause or one.finding.kind
-        alike.setdefault((cause, str(one.verdict), _begins(one)), []).append(one)
+    alike = row_groups(explanations, _row)
     rows = [
-        (_listed([one.finding.seed_id for one in ones]), *words, _why(ones))
-        for words, ones in sorted(alike.items(), key=lambda entry: len(entry[1]))
+        (listed([one.finding.seed_id for one in ones]), *_row(ones[0]), _why(ones))
+        for ones in sorted(alike, key=len)
     ]
     header = ("seed", "cause", "verdict", "where it begins", "why")
     return Table.of_words(header, rows, title="Verdicts")
+
+
+def _row(one: Explanation) -> tuple[str, str, str]:
+    """Return what a row says of a finding, but for the evidence: cause, verdict and place."""
+    return one.finding.cause or one.finding.kind, str(one.verdict), _begins(one)
 
 
 def _why(alike: Sequence[Explanation]) -> str:
@@ -102,13 +102,6 @@ def _why(alike: Sequence[Explanation]) -> str:
     if all(one.verdict.why == why for one in alike):
         return why
     return f"{why} (seed {alike[0].finding.seed_id}, the first of {len(alike)} findings)"
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    """Return ids of seeds, of many the first ones and how many there are."""
-    listed = ", ".join(map(str, seeds[:_LISTED_SEEDS]))
-    more = len(seeds) - _LISTED_SEEDS
-    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def _notes(explanations: Sequence[Explanation]) -> list[str]:
@@ -291,11 +284,8 @@ def _apart(found: Difference | None, *, units: bool) -> str:
 
 def _verdict_summaries(explanations: Sequence[Explanation]) -> list[str]:
     """Return for each verdict a sentence and what to do next, those of most findings first."""
-    alike: dict[tuple[object, ...], list[Explanation]] = {}
-    for one in explanations:
-        alike.setdefault(_what_is_alike(one), []).append(one)
     lines = []
-    for ones in sorted(alike.values(), key=len, reverse=True):
+    for ones in sorted(row_groups(explanations, _what_is_alike), key=len, reverse=True):
         verdict = ones[0].verdict
         blamed, sentence = _SENTENCES[verdict.name]
         of = f" of {_counted_findings(len(ones))}" if len(explanations) > 1 else ""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, ExecutionMode, Vote
 from edgeflare.record.json_types import Share
@@ -91,7 +90,8 @@ class Verdict:
 
     Attributes:
         name: the verdict.
-        why: the evidence that decided, in one sentence without its full stop.
+        why: the evidence that decided, in one sentence without its full stop; what each arm
+            answered is in the run, and is not said again.
         which: what of the kernels, for the verdicts "kernel" and "several"; what of compression,
             for "compression"; null where it is not known, and of other verdicts.
         shares: shares of the way that the margin between the two labels went from original to twin
@@ -247,45 +247,29 @@ def _by_answers(evidence: Evidence) -> Verdict:
 
 
 def _against_the_original(evidence: Evidence) -> str:
-    """Say that twin and device agree, and that the original does not."""
+    """Say that twin and device agree, and how far from the original, where that is measured."""
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - where there is none, nothing deviates
-    kind = _kind(original, device)
     far, near = device.measured(original), device.measured(twin)
     if not evidence.answer_noun or far is None or near is None:
-        said, theirs = evidence.said(device), evidence.said(original)
-        if evidence.said(twin) != said:
-            said = f"{evidence.said(twin)} and {said}"
-            return f"twin and device give {said}, the original {theirs}{kind}"
-        return f"twin and device both give {said}, the original {theirs}{kind}"
+        return "twin and device agree"
     return (
         f"the {device.measured_as} between the device's {evidence.answer_noun} and the original's"
-        f" is {far:.4g}, and between the device's and the twin's {near:.4g}{kind}"
+        f" is {far:.4g}, and between the device's and the twin's {near:.4g}"
     )
 
 
 def _all_apart(evidence: Evidence) -> str:
-    """Say that no two arms agree."""
+    """Say that no two arms agree, and how far they are apart, where that is measured."""
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - asked only where there is one
     by_compression, by_kernels = twin.measured(original), device.measured(twin)
-    first, second, third = map(evidence.said, (original, twin, device))
-    if by_compression is None or by_kernels is None:
-        return f"original, twin and device give {first}, {second} and {third}"
-    if not evidence.answer_noun:
-        return f"the original gives {first}; the twin {second}; the device {third}"
+    if not evidence.answer_noun or by_compression is None or by_kernels is None:
+        return "no two arms agree"
     return (
         f"the {twin.measured_as} between the twin's {evidence.answer_noun} and the original's is "
         f"{by_compression:.4g}, and between the device's and the twin's {by_kernels:.4g}"
     )
-
-
-def _kind(one: Vote, other: Vote) -> str:
-    """Return the kind of a deviation in brackets, where the task tells kinds apart."""
-    if one.answer is None or other.answer is None or one.failure or other.failure:
-        return ""
-    kind = one.answer.kind_against(other.answer)
-    return "" if kind == DEVIATION else f" ({kind.replace('-', ' ')})"
 
 
 def _host_suspect(evidence: Evidence) -> str | None:
@@ -301,12 +285,9 @@ def _host_suspect(evidence: Evidence) -> str | None:
     sets = {vote.mode.ran for vote in everywhere if vote.agrees(device)}
     unanimous = len(sets) > 1 and all(vote.agrees(device) for vote in everywhere)
     if siding and unanimous and evidence.twin.mode.ran in sets:
-        said = evidence.said(device)
-        if device.is_of_values and evidence.answer_noun:
-            said = f"the same {evidence.answer_noun}"
         return (
-            f"the device gives {said} under all its kernels, and so does "
-            f"{siding[0].mode}, but not {evidence.twin.mode}"
+            f"the device gives one answer under all its kernels, which {siding[0].mode} gives too,"
+            f" but not {evidence.twin.mode}"
         )
     return None
 
@@ -320,7 +301,8 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
         )
         if threads and not other.agrees(device):
             count = f"{other.mode.threads} thread{'' if other.mode.threads == 1 else 's'}"
-            return "thread count", f"the device gives {_said(evidence, other)} with {count}"
+            does = "does as the twin" if other.agrees(twin) else "gives another answer"
+            return "thread count", f"the device {does} with {count}"
     # What an accelerator's settings do is shown by experiments that change nothing else.
     if device.mode.accelerated and (found := _by_precision(evidence) or _by_fallback(evidence)):
         return found
@@ -331,9 +313,9 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     same = [vote for vote in evidence.host if vote.mode.ran == ran]
     if ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {_said(evidence, device)} with {ran} kernels"
+        why = f"the host does as the device with {ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
-    return _by_the_device(evidence, _said(evidence, twin))
+    return _by_the_device(evidence)
 
 
 def _by_precision(evidence: Evidence) -> tuple[Which, str] | None:
@@ -344,8 +326,7 @@ def _by_precision(evidence: Evidence) -> tuple[Which, str] | None:
         return None
     return (
         "accelerator precision",
-        f"the device gives {_said(evidence, exact)} where its {_accelerator(own)} computes in"
-        " float32 throughout",
+        f"the device does as the twin where its {_accelerator(own)} computes in float32 throughout",
     )
 
 
@@ -363,7 +344,7 @@ def _by_fallback(evidence: Evidence) -> tuple[Which, str] | None:
     if own.fallback and alone is not None and alone.agrees(evidence.twin):
         return (
             "CPU fallback",
-            f"the device gives {_said(evidence, alone)} where nothing may fall back to the CPU",
+            "the device does as the twin where nothing may fall back to the CPU",
         )
     if own.ran == "compiled-cpu":
         return "CPU fallback", f"its {_accelerator(own)} took no node, so that the CPU ran them all"
@@ -372,8 +353,8 @@ def _by_fallback(evidence: Evidence) -> tuple[Which, str] | None:
     if own.fallen_back and whole is not None and whole.agrees(device) and not on_host:
         return (
             "CPU fallback",
-            f"{own.fallen_back} of {own.total} nodes fell back to the CPU, and the device gives"
-            f" {_said(evidence, whole)} with all of them there",
+            f"{own.fallen_back} of {own.total} nodes fell back to the CPU, and the device gives the"
+            " same answer with all of them there",
         )
     return None
 
@@ -391,7 +372,7 @@ def _accelerator(mode: ExecutionMode) -> str:
     return "accelerator" if mode.kernels is None else f"{mode.kernels.upper()} accelerator"
 
 
-def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
+def _by_the_device(evidence: Evidence) -> tuple[Which, str]:
     """Return what the device has that causes it, where no kernels of the host do the same."""
     only_on_device = _only_on_device(evidence)
     ran = evidence.device.mode.ran
@@ -401,7 +382,7 @@ def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
     others = [vote for vote in evidence.others if vote.mode.ran != ran]
     changed = [vote for vote in others if vote.agrees(evidence.twin)]
     if changed:
-        why = f"the device gives {twins_answer} with {changed[0].mode.ran} kernels"
+        why = f"the device does as the twin with {changed[0].mode.ran} kernels"
         return _KERNELS[ran], f"{why}, so it is its {_named(ran)}"
     return only_on_device or ("device", "the host, with the same runtime, gives it with no kernels")
 
@@ -490,11 +471,6 @@ def _shares_of_distance(evidence: Evidence) -> MarginShares | None:
         return None
     compression = by_compression / (by_compression + by_kernels)
     return MarginShares(compression, 1.0 - compression)
-
-
-def _said(evidence: Evidence, vote: Vote) -> str:
-    """Return what a mode answered, or how it failed."""
-    return vote.failure or evidence.said(vote)
 
 
 def _listed(evidence: Evidence, labels: tuple[int | None, ...]) -> str:

@@ -160,3 +160,12 @@ def answer_cell(document: RunDocument, entry: Finding, column: str) -> str:
         return "–" if edits is None else str(edits)
     view = measured(entry)
     return view.cell(column) if view is not None and column in view.table_columns else "–"
+
+
+def answer_gist(document: RunDocument, entry: Finding, column: str) -> str:
+    """Return what `answer_cell` says, without scores, in which any two entries differ."""
+    if column not in ARMS or entry.labels.get(column) is None:
+        return answer_cell(document, entry, column)
+    if is_structured(entry):
+        return ", ".join(view.gist(column) for view in answer_views(document, entry))
+    return decision_name(document, entry, column)

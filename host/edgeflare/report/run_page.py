@@ -24,8 +24,15 @@ from edgeflare.pages.page import (
     Sentences,
     Table,
 )
+from edgeflare.pages.row_groups import row_groups
 from edgeflare.pages.terminal import print_page
-from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, order_words
+from edgeflare.report.answer_words import (
+    answer_cell,
+    answer_columns,
+    answer_gist,
+    answer_words,
+    order_words,
+)
 from edgeflare.report.arm_lines import arm_lines, device_numbers, folded_line
 from edgeflare.report.entry_names import (
     cause_of,
@@ -75,6 +82,14 @@ LISTS: Final = {
     ),
 }
 """The lists of a run by their key in the document: place in the page, title and words."""
+
+ALIKE: Final = "alike"
+"""The column that says how many entries share a row."""
+
+_SHARED: Final = (
+    "{entries:,} in {rows:,} rows: those that are alike in all words share one, with seed, scores"
+    " and figures of the first"
+)
 
 REPLAY_LISTS: Final = {
     "deviating_seeds": ("deviating", "Seeds that deviate now", LISTS["deviating_seeds"][2]),
@@ -224,26 +239,44 @@ def _lists(document: RunDocument, drawn: Mapping[str, Draw]) -> Iterator[Section
         unchanged = input_words(document.pair).unchanged if key == "findings" else ""
         said = f"{words.format(arms=arms, differ=differ)} {unchanged}".strip()
         table = None if key == "mended" else _table(document, key)
-        gallery: Block | None = Illustration(drawn[place], table) if place in drawn else table
+        blocks: list[Block | None] = [table]
+        if place in drawn:
+            grouped = table is not None and ALIKE in table.header
+            blocks = [
+                table if grouped else None,
+                Illustration(drawn[place], None if grouped else table),
+            ]
         yield Section(
             id=place,
             title=title,
             words=said,
-            blocks=[] if gallery is None else [gallery],
+            blocks=[block for block in blocks if block is not None],
             count=len(document.lists[key]),
         )
 
 
 def _table(document: RunDocument, key: str) -> Table:
-    """Return a table of entries, those that matter first."""
+    """Return a table of entries, those that matter first; a row for those that are alike.
+
+    Such a row has the seed and the figures of the first of them.
+    """
     entries = worst_first(document.lists[key])
     columns = list(entry_columns(document, entries))
+    numbers_from = next(place for place, column in enumerate(columns) if column.number)
+    groups = alike_entries(document, entries)
+    header = [column.name for column in columns]
+    rows = [[column.cell(first) for column in columns] for first, *_ in groups]
+    shared = len(groups) < len(entries)
+    if shared:
+        header.insert(numbers_from, ALIKE)
+        for row, group in zip(rows, groups, strict=True):
+            row.insert(numbers_from, f"{len(group):,}")
     return Table(
         title=order_words(document, key),
-        header=[column.name for column in columns],
-        rows=[[column.cell(entry) for column in columns] for entry in entries[: ROWS + 1]],
-        count=len(entries),
-        numbers_from=next(place for place, column in enumerate(columns) if column.number),
+        header=header,
+        rows=rows,
+        note=_SHARED.format(entries=len(entries), rows=len(groups)) if shared else "",
+        numbers_from=numbers_from,
         most=ROWS,
         missed_least=("counts", "queries", "dB"),
     )
@@ -277,6 +310,13 @@ def _known(document: RunDocument) -> Iterator[Block]:
         yield Facts(f"Device {device.name}", details(device.provenance))
 
 
+def alike_entries(document: RunDocument, entries: Sequence[Finding]) -> list[list[Finding]]:
+    """Group entries of which a table says the same in words, in the order of their first ones."""
+    _seed, *columns = entry_columns(document, entries)
+    words = [column for column in columns if not column.number]
+    return row_groups(entries, lambda entry: tuple(column.gist(entry) for column in words))
+
+
 @dataclass(frozen=True, slots=True)
 class EntryColumn:
     """A column.
@@ -285,19 +325,26 @@ class EntryColumn:
         name: heading of the column.
         cell: returns what it says of an entry.
         number: whether that is a figure, which stands to the right.
+        core: returns what of it entries have in common that share a row; None where it is all.
 
     """
 
     name: str
     cell: Callable[[Finding], str]
     number: bool = False
+    core: Callable[[Finding], str] | None = None
+
+    def gist(self, entry: Finding) -> str:
+        """Return what of the cell entries have in common that share a row."""
+        return (self.core or self.cell)(entry)
 
 
 def entry_columns(document: RunDocument, entries: Sequence[Finding]) -> Iterator[EntryColumn]:
     """Yield the columns of a table of entries, those that say something of any."""
     yield EntryColumn("seed", seed_of)
     for name in answer_columns(entries):
-        yield EntryColumn(name, partial(answer_cell, document, column=name))
+        cell, core = (partial(one, document, column=name) for one in (answer_cell, answer_gist))
+        yield EntryColumn(name, cell, core=core)
     if any(map(named_kind, entries)):
         yield EntryColumn("kind", lambda entry: named_kind(entry) or "–")
     if numbers := device_numbers(document.devices):

@@ -268,7 +268,9 @@ class ValueDecoder(Decoder):
     def _shown_points(
         self, known: Mapping[str, NDArray[np.float32]], compared: tuple[str, str]
     ) -> tuple[ShownPoint, ...]:
-        """Return the points that lie in the picture of the input; none where they lie in none.
+        """Return points with their distances, and with places where they lie in the picture.
+
+        There are none where values are no points, or the tolerance is no distance of points.
 
         Args:
             known: the values of one frame by arm, without those that failed.
@@ -276,14 +278,15 @@ class ValueDecoder(Decoder):
 
         """
         layout = self.measure.points
-        if layout is None or not layout.picture or not known:
+        in_its_unit = self.measure.distance in (*_IN_UNITS_OF_VALUES, *POINT_DISTANCES)
+        if layout is None or not in_its_unit or not known:
             return ()
         values = {arm: one.astype(np.float64) for arm, one in known.items()}
         apart = None
         if all(arm in values for arm in compared):
             apart = layout.apart(*(values[arm] for arm in compared))
-        shares = {arm: layout.shares(one) for arm, one in values.items()}
-        count = len(next(iter(shares.values())))
+        shares = {arm: layout.shares(one) for arm, one in values.items() if layout.picture}
+        count = next(iter(values.values())).size // layout.dimensions
         farthest = range(count) if apart is None else np.argsort(-apart, kind="stable").tolist()
         return tuple(
             ShownPoint(

@@ -254,6 +254,8 @@ def test_without_a_mouse(browser: Any, report: Path, shown: Callable[[], list[in
         press(browser, Keys.TAB)
     press(browser, Keys.ENTER)
     press(browser, Keys.TAB)
+    assert focused(browser).get_attribute("role") == "region"  # the table of those that are alike
+    press(browser, Keys.TAB)
     assert focused(browser).get_attribute("name") == "sort-of"
     before = shown()
     press(browser, "cr")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
 from edgeflare.core.answer import Answer
@@ -341,15 +340,15 @@ def test_views_mark_what_differs_among_the_compared_arms() -> None:
     }
     first = (view.boxes["original"] or ())[0]
     assert (first.box, first.score) == ((0.1, 0.1, 0.3, 0.3), 0.9)
-    assert [one.there for boxes in view.boxes.values() for one in boxes or ()] == [
-        *(0.4, UNSET),
-        *(UNSET, UNSET),
-        UNSET,
+    assert [(one.object, one.there) for boxes in view.boxes.values() for one in boxes or ()] == [
+        *((0, {"device": 0.4}), (1, {})),
+        *((0, {"device": 0.4}), (1, {})),
+        (1, {}),
     ]
     (other,) = decoder.views(
         {**answers, "device": answer_of(decoder, BIRD)}, ("original", "device")
     )
-    assert [one.there for one in other.boxes["original"] or ()] == [0.0, UNSET]
+    assert [one.there for one in other.boxes["original"] or ()] == [{"device": 0.0}, {}]
     assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ())
 
 

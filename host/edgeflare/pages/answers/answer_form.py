@@ -172,6 +172,10 @@ class AnswerForm(AnswerView, frozen=True):
         """Return what an arm that gave an answer decided."""
         raise NotImplementedError
 
+    def gist(self, arm: str) -> str:
+        """Return what an arm that gave an answer decided, without scores."""
+        return self.decision(arm)
+
     def score(self, arm: str) -> float | None:  # noqa: ARG002
         """Return the score behind an arm's decision, where it is one number."""
         return None

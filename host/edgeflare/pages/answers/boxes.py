@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from edgeflare.pages.answers.answer_form import (
     ARMS,
@@ -32,7 +32,7 @@ NAMED = 3
 """Objects of an arm that are named in a line."""
 
 SHOWN = 12
-"""Objects of an arm that a card shows."""
+"""Objects that a card shows."""
 
 
 class ShownBox(msgspec.Struct, frozen=True):
@@ -42,26 +42,20 @@ class ShownBox(msgspec.Struct, frozen=True):
         box: left, top, right and bottom, as shares of the picture's width and height.
         score: score of the object, from 0 to 1.
         label: the class, from 0.
+        object: number of the object, from 0, which its partners on other arms have too.
         difference: the kind of deviation that it is part of, among the two compared arms; empty
             where it has a partner on the other arm, and for arms that are not compared.
-        there: highest score that the other compared arm gives in the place of an object that
-            vanished or appeared, below the threshold too; 0 where it gives none. Absent for all
-            others.
+        there: highest score in its place of each arm on which it has no partner, below the
+            threshold too; 0 where that arm gives none.
 
     """
 
     box: Annotated[tuple[float, ...], msgspec.Meta(min_length=4, max_length=4)]
     score: float
     label: Count
+    object: Count
     difference: str
-    there: Share | UnsetType = UNSET
-
-    @property
-    def elsewhere(self) -> str:
-        """What the other arm gives in the place of an object without a partner; else empty."""
-        if self.there is UNSET:
-            return ""
-        return f" ({self.there:.4g} on the other arm)" if self.there else " (none on the other arm)"
+    there: Mapping[str, Share]
 
 
 class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
@@ -103,14 +97,31 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         return self if self.classes else msgspec.structs.replace(self, classes=tuple(classes))
 
     def decision(self, arm: str) -> str:
-        """Name the objects, those that make the difference first: "2: face 0.93, face 0.81"."""
+        """Name the objects, those that make the difference first: "2: face 0.93, face 0.81".
+
+        In brackets are the scores that the arm gives where only another one has an object.
+        """
         boxes = _different_first(self.boxes.get(arm))
-        named = [
-            f"{class_name(self.classes, one.label)} {one.score:.4g}{one.elsewhere}"
-            for one in boxes[:NAMED]
-        ]
+        named = [f"{class_name(self.classes, one.label)} {one.score:.4g}" for one in boxes[:NAMED]]
         more = ["…"] if len(boxes) > NAMED else []
-        return f"{len(boxes)}: {', '.join(named + more)}" if boxes else "no object"
+        said = f"{len(boxes)}: {', '.join(named + more)}" if boxes else "no object"
+        scores = self._scores_without_object(arm)
+        return f"{said} ({', '.join(scores)} there)" if scores else said
+
+    def _scores_without_object(self, arm: str) -> list[str]:
+        """Return an arm's scores in the places of objects that make a difference, and it lacks."""
+        scores = {
+            one.object: one.there[arm]
+            for boxes in self.boxes.values()
+            for one in boxes or ()
+            if one.difference and one.there.get(arm)
+        }
+        return list(dict.fromkeys(f"{score:.4g}" for score in scores.values()))[:NAMED]
+
+    def gist(self, arm: str) -> str:
+        """Return how many objects of each class there are, "2 face"."""
+        counts = Counter(class_name(self.classes, one.label) for one in self.boxes.get(arm) or ())
+        return ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "no object"
 
     def csv_cells(self) -> Mapping[str, Cell]:
         """Return how many objects each arm detected."""
@@ -119,19 +130,24 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         }
 
     def block(self, shown: AnsweredInput) -> ObjectTable:
-        """Return the objects of the arms, in the order of the arms, and their boxes."""
+        """Return each object with the scores of the arms, and their boxes; what differs first."""
         arms = tuple(arm for arm in ARMS if self.boxes.get(arm) is not None)
-        first = [(arm, one) for arm in arms for one in _different_first(self.boxes[arm])[:SHOWN]]
-        rows, boxes, number = [], [], 0
-        for arm, one in first:
-            number += bool(one.difference)
-            named = str(number) if one.difference else ""
-            name, score = class_name(self.classes, one.label), f"{one.score:.4g}"
-            kind = one.difference.replace("-", " ") + one.elsewhere
-            rows.append(ObjectRow(named, arm, name, score, kind))
-            title = f"{arm}: {name} {score}" + (f", {kind}" if kind else "")
-            boxes.append(drawn_box(one.box, arm, named, title))
-        total = sum(len(self.boxes[arm] or ()) for arm in arms)
+        objects: dict[int, dict[str, ShownBox]] = {}
+        for arm in arms:
+            for one in self.boxes[arm] or ():
+                objects.setdefault(one.object, {})[arm] = one
+        ordered = sorted(objects.values(), key=lambda by_arm: not _difference(by_arm))
+        rows, boxes = [], []
+        for number, by_arm in enumerate(ordered[:SHOWN], 1):
+            kind = _difference(by_arm).replace("-", " ")
+            name = class_name(self.classes, next(iter(by_arm.values())).label)
+            row = ObjectRow(
+                str(number) if kind else "", name, tuple(_score(by_arm, arm) for arm in arms), kind
+            )
+            rows.append(row)
+            for arm, one in by_arm.items():
+                title = f"{arm}: {name} {one.score:.4g}{f', {kind}' if kind else ''}"
+                boxes.append(drawn_box(one.box, arm, row.number, title))
         return ObjectTable(
             head=self.head,
             what=shown.what,
@@ -140,12 +156,25 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
             arms=arms,
             rows=tuple(rows),
             boxes=tuple(boxes),
-            more=total - len(first),
+            more=max(len(ordered) - SHOWN, 0),
         )
 
 
 def _different_first(boxes: Sequence[ShownBox] | None) -> list[ShownBox]:
     return sorted(boxes or (), key=lambda one: not one.difference)
+
+
+def _difference(by_arm: Mapping[str, ShownBox]) -> str:
+    """Return the kind of deviation that an object is part of; empty for none."""
+    return next((one.difference for one in by_arm.values() if one.difference), "")
+
+
+def _score(by_arm: Mapping[str, ShownBox], arm: str) -> str:
+    """Return an arm's score of an object; in brackets where it has none there, a dash without."""
+    if arm in by_arm:
+        return f"{by_arm[arm].score:.4g}"
+    there = max(one.there.get(arm, 0.0) for one in by_arm.values())
+    return f"({there:.4g})" if there else "–"
 
 
 def drawn_box(box: Sequence[float], arm: str, number: str, title: str) -> DrawnBox:
@@ -166,12 +195,11 @@ def drawn_box(box: Sequence[float], arm: str, number: str, title: str) -> DrawnB
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """An object: its number in the picture where it differs, its arm, class, score and kind."""
+    """An object: its number in the picture where it differs, class, score of each arm, and kind."""
 
     number: str
-    arm: str
     name: str
-    score: str
+    scores: tuple[str, ...]
     kind: str
 
 
@@ -184,7 +212,7 @@ class ObjectTable(AnswerBlock):
         what: the input that they are of, "seed" or "trigger", or "input" of one as it came.
         threshold: the least score of an object.
         overlap: the least IoU of two partners.
-        arms: those that answered.
+        arms: those that answered, whose scores `rows` have.
         rows: an object each; numbered are those that make the compared arms differ.
         boxes: where they are in the picture.
         more: how many are left out.

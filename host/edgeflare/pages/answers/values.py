@@ -33,14 +33,14 @@ SHOWN_POINTS = 12
 
 
 class ShownPoint(msgspec.Struct, frozen=True):
-    """A point that the arms see in the picture of the input.
+    """A point that the arms see in the input.
 
     Attributes:
         number: its position among the points of the output, from 0.
         distance: distance of the compared arms' points, in the unit of the tolerance; null where
             one failed.
         places: x and y by arm, as shares of the picture's width and height, without arms that
-            failed.
+            failed; empty where the pair does not say where points lie in the picture.
 
     """
 
@@ -62,7 +62,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         values: values of each arm, at most 16: those that differ most between the compared arms, in
             their order; null where the arm failed.
         points: at most 40 points, those that are farthest apart, in their order; empty where the
-            pair does not say where they lie in the picture.
+            values are no points.
 
     """
 
@@ -149,6 +149,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
             of,
             rows,
             points,
+            len(self.points) - len(rows),
         )
 
     def _points(self) -> tuple[tuple[PointRow, ...], tuple[DrawnPoint, ...]]:
@@ -158,7 +159,15 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         """
         known = [one for one in self.points if one.distance is not None]
         farthest = sorted(known, key=lambda one: -(one.distance or 0.0))[:SHOWN_POINTS]
-        rows = [PointRow(str(one.number), figure(one.distance or 0.0)) for one in farthest]
+        rows = [
+            PointRow(
+                str(one.number),
+                figure(one.distance or 0.0),
+                figure((one.distance or 0.0) / self.tolerance),
+                (one.distance or 0.0) > self.tolerance,
+            )
+            for one in farthest
+        ]
         drawn = []
         for one in self.points:
             number = str(one.number) if (one.distance or 0.0) > self.tolerance else ""
@@ -172,10 +181,20 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """A point's number, and how far the compared arms' points are apart."""
+    """A point of the compared arms.
+
+    Attributes:
+        number: its position among the points of the output.
+        distance: how far the two arms' points are apart, in the unit of the tolerance.
+        tolerances: the same, over the tolerance.
+        beyond: whether that is more than the tolerance.
+
+    """
 
     number: str
     distance: str
+    tolerances: str
+    beyond: bool
 
 
 @dataclass(frozen=True)
@@ -189,8 +208,9 @@ class DistanceBlock(AnswerBlock):
         tolerance: the place of the tolerance on it, in percent.
         plot: these values of the two arms, or of the one that answered; None where neither did.
         of: how many values there are in all, in words; empty where all are shown.
-        rows: the points that are farthest apart, the farthest first; empty where none are shown.
-        points: where the points lie in the picture.
+        rows: the points that are farthest apart, the farthest first; empty where values are none.
+        points: where the points lie in the picture, where that is known.
+        more: how many points are left out.
 
     """
 
@@ -203,6 +223,7 @@ class DistanceBlock(AnswerBlock):
     of: str
     rows: tuple[PointRow, ...] = ()
     points: tuple[DrawnPoint, ...] = ()
+    more: int = 0
 
     def drawn_points(self) -> tuple[DrawnPoint, ...]:
         """Return the points of the compared arms."""

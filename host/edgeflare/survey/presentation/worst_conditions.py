@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from edgeflare.pages.html_page import page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
+from edgeflare.report.run_page import alike_entries
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.presentation.gate_words import gated_conditions
@@ -42,10 +43,11 @@ def worst_conditions_html(
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """A stored deviation: at what severity, and its card."""
+    """A stored deviation: its severity and card, and how many of the condition are like it."""
 
     severity: int
     card: EntryCard
+    alike: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class _WorstCondition:
     Attributes:
         name: the condition's name.
         rate: rate of its deviations, with the interval.
-        examples: the strongest first; none of a condition that a gate names where none was stored.
+        examples: the strongest first, of those that are alike one; none of a condition that a gate
+            names where none was stored.
 
     """
 
@@ -83,13 +86,18 @@ def worst_conditions(
         if one.seed_id in entries:
             stored.setdefault(one.condition, []).append(one)
     worst = _worst(document, stored)
+    severities = {one.seed_id: one.severity for one in document.findings}
     shown = {
-        one.condition: sorted(
-            stored.get(one.condition or "", ()), key=lambda found: -(found.strength or 0.0)
+        one.condition: alike_entries(
+            run,
+            sorted(
+                (entries[found.seed_id] for found in stored.get(one.condition or "", ())),
+                key=lambda entry: -(entry.strength or 0.0),
+            ),
         )[:EXAMPLES]
         for one in worst
     }
-    found = [entries[one.seed_id] for some in shown.values() for one in some]
+    found = [first for groups in shown.values() for first, *_ in groups]
     most = PageAllowance(allowance(sum(3 + answer_pictures(entry) for entry in found)))
     return [
         _WorstCondition(
@@ -97,9 +105,9 @@ def worst_conditions(
             interval(one.rate),
             tuple(
                 _Example(
-                    example.severity, make_card(run, entries[example.seed_id], directory, most)
+                    severities[first.seed_id], make_card(run, first, directory, most), 1 + len(rest)
                 )
-                for example in shown[one.condition]
+                for first, *rest in shown[one.condition]
             ),
         )
         for one in worst

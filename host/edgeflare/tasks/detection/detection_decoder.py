@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from math import inf, log
 
 import numpy as np
-from msgspec import UNSET
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import NO_VALUES, Answer, Failure
@@ -17,12 +16,8 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.boxes import DetectionView, ShownBox
 from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows
-from edgeflare.tasks.detection.detection_answer import (
-    APPEARED,
-    VANISHED,
-    DetectionAnswer,
-    object_differences,
-)
+from edgeflare.tasks.detection.box_matching import matched_pairs, pairwise_iou
+from edgeflare.tasks.detection.detection_answer import DetectionAnswer, object_differences
 from edgeflare.tasks.detection.detections import (
     NO_CANDIDATES,
     Candidates,
@@ -147,21 +142,20 @@ class DetectionDecoder(Decoder):
         given = {arm: one for arm, one in answers.items() if isinstance(one, DetectionAnswer)}
         known = {arm: one.detected for arm, one in given.items() if one.failure is None}
         marks: dict[str, dict[int, str]] = {arm: {} for arm in known}
-        there: dict[str, NDArray[np.float64]] = {}
         if all(arm in known for arm in compared):
             first, second = compared
-            there = {
-                first: known[second].scores_at(known[first].objects),
-                second: known[first].scores_at(known[second].objects),
-            }
             for one in object_differences(known[first], known[second]):
                 if one.first is not None:
                     marks[first][one.first] = one.kind
                 if one.second is not None:
                     marks[second][one.second] = one.kind
+        order = [
+            *(arm for arm in compared if arm in known),
+            *(arm for arm in known if arm not in compared),
+        ]
+        numbers = numbered_objects({arm: known[arm].objects for arm in order}, self.rule.overlap)
         boxes = {
-            arm: _shown(known[arm].objects, marks[arm], there.get(arm)) if arm in known else None
-            for arm in given
+            arm: _shown(arm, known, marks[arm], numbers) if arm in known else None for arm in given
         }
         view = DetectionView(
             head="",
@@ -228,20 +222,56 @@ class DetectionDecoder(Decoder):
         return np.where(tied, 0.0, logits - least)
 
 
+def numbered_objects(
+    objects: Mapping[str, Candidates], overlap: float
+) -> dict[str, NDArray[np.int64]]:
+    """Return a number for each object, from 0, which is the same for partners of different arms.
+
+    Args:
+        objects: (n,) of each arm; partners are sought on the first arms first.
+        overlap: the least IoU of two partners.
+
+    """
+    numbers: dict[str, NDArray[np.int64]] = {}
+    count = 0
+    for arm, mine in objects.items():
+        own = np.full(len(mine), -1)
+        for other, its in numbers.items():
+            theirs = objects[other]
+            free = (own < 0)[:, None] & ~np.isin(its, own)[None]
+            allowed = mine.partners(theirs, overlap) & free
+            for at, partner in matched_pairs(pairwise_iou(mine.boxes, theirs.boxes), allowed):
+                own[at] = its[partner]
+        without = own < 0
+        own[without] = count + np.arange(without.sum())
+        count += int(without.sum())
+        numbers[arm] = own
+    return numbers
+
+
 def _shown(
-    objects: Candidates, marks: Mapping[int, str], there: NDArray[np.float64] | None
+    arm: str,
+    known: Mapping[str, Detected],
+    marks: Mapping[int, str],
+    numbers: Mapping[str, NDArray[np.int64]],
 ) -> tuple[ShownBox, ...]:
+    """Return the objects of an arm with, of those without a partner, the scores of other arms."""
+    objects = known[arm].objects
+    there = {other: one.scores_at(objects) for other, one in known.items() if other != arm}
     return tuple(
         ShownBox(
             tuple(float(f"{side:.6g}") for side in objects.boxes[at].tolist()),
             float(f"{objects.scores[at]:.6g}"),
             int(objects.labels[at]),
+            int(number),
             marks.get(at, ""),
-            UNSET
-            if there is None or marks.get(at) not in (VANISHED, APPEARED)
-            else float(f"{there[at]:.6g}"),
+            {
+                other: float(f"{scores[at]:.6g}")
+                for other, scores in there.items()
+                if number not in numbers[other]
+            },
         )
-        for at in range(min(len(objects), MOST_SHOWN_BOXES))
+        for at, number in enumerate(numbers[arm][:MOST_SHOWN_BOXES])
     )
 
 
