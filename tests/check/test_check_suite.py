@@ -13,7 +13,7 @@ from edgeflare.pages.junit import JUnitCase
 
 @pytest.fixture
 def checked() -> CheckDocument:
-    ruined = structs.replace(field_figures(), working=0)
+    ruined = field_figures()
     return document(figures(decisions=decisions(changes=changes(2, harmed=2)), field=ruined))
 
 

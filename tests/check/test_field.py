@@ -43,11 +43,11 @@ def test_each_cell_has_the_same_inputs(stack: ExitStack) -> None:
     assert found.inputs == 30
     assert found.cells == 20 * len(SEVERITIES)
     assert 0 < found.working <= found.cells
-    assert {one.changes.inputs for one in found.worst} == {30}
+    assert {one.changes.inputs for one in found.ranked} == {30}
     assert found.unchanged.right == 28
-    nets = [one.net for one in found.worst]
+    nets = [one.net for one in found.ranked]
     assert nets == sorted(nets, reverse=True)
-    assert all(one.right >= 0.75 * found.unchanged.right for one in found.worst)
+    assert all(one.right >= 0.75 * found.unchanged.right for one in found.ranked)
     again = field_figures(pair, places(pair), lambda: False)
     assert again == found
 
@@ -69,8 +69,8 @@ def test_cells_that_lose_most_are_tried_on_other_inputs(
     pair = opened(load_pair(EXAMPLE), stack)
     found = field_figures(pair, places(pair), lambda: False)
     assert found.further is not None
-    named = {(one.condition, one.severity) for one in found.further.worst}
-    assert named == {(one.condition, one.severity) for one in found.worst[:3]}
+    named = {(one.condition, one.severity) for one in found.further.ranked}
+    assert named == {(one.condition, one.severity) for one in found.ranked[:3]}
     assert (found.inputs, found.further.inputs, found.further.cells) == (10, 10, 3)
     others = field_figures(pair, places(pair)[10:20], lambda: False)
     assert others.unchanged == found.further.unchanged

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,21 @@ def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     assert "May ship" in (checked / "summary.md").read_text()
     assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
     assert "May ship" in call_here("report", checked).out
+
+
+def test_charts_stand_in_the_page_where_they_can_be_drawn(
+    checked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles = ("Loss under conditions", "Sensitivity of each layer")
+    assert call_here("report", checked, "--html").code == 0
+    page = (checked / "check.html").read_text()
+    assert [title in page for title in titles] == [True, True]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "edgeflare.pages.chart", None)
+        assert call_here("report", checked, "--html").code == 0
+    without = (checked / "check.html").read_text()
+    assert [title in without for title in titles] == [False, False]
+    assert "Conditions of the field" in without
 
 
 def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None:

@@ -203,9 +203,7 @@ def cell(condition: str, severity: int, lost: int, p: float = 1.0) -> FieldCell:
 
 
 def field_figures(*worst: FieldCell, clean: int = 0) -> FieldFigures:
-    return FieldFigures(
-        inputs=150, cells=57, working=50, unchanged=cell("unchanged", 0, clean), worst=worst
-    )
+    return FieldFigures(inputs=150, cells=57, unchanged=cell("unchanged", 0, clean), ranked=worst)
 
 
 HARM = decisions(

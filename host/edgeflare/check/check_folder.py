@@ -10,7 +10,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from edgeflare.check.check_document import CheckDocument, CheckRequest, check_bytes, load_check
-from edgeflare.check.check_page import check_page
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
@@ -99,12 +98,6 @@ class CheckFolder:
 
     def keep_page(self, document: CheckDocument) -> None:
         """Write the page of the document."""
-        write_atomically(self.path / PAGE, page_with_inputs(document, self.path).encode())
+        from edgeflare.check.check_html import check_html  # noqa: PLC0415 - takes time
 
-
-def page_with_inputs(document: CheckDocument, folder: Path) -> str:
-    """Return a check as an HTML page, with the inputs in its folder that are looked into."""
-    from edgeflare.check.input_cards import looked_at_html  # noqa: PLC0415 - takes time
-    from edgeflare.pages.html_page import html_page  # noqa: PLC0415
-
-    return html_page(check_page(document, lambda: looked_at_html(document, folder)))
+        write_atomically(self.path / PAGE, check_html(document, self.path).encode())

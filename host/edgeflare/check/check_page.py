@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
@@ -57,12 +58,14 @@ _OF_SECTIONS: Final[Mapping[SectionState, str]] = {
 }
 
 
-def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page:
+def check_page(
+    document: CheckDocument, drawn: Mapping[str, Callable[[], str]] = MappingProxyType({})
+) -> Page:
     """Return what a check says.
 
     Args:
         document: document of the check.
-        inputs: draws the inputs that are looked into, as HTML; nothing unless given.
+        drawn: draws what only a browser shows, as HTML, by the id of the section.
 
     """
     devices = document.figures.devices
@@ -82,7 +85,7 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
                 words="Inputs that the device decides otherwise: those first that it alone gets"
                 " wrong, of these the most confident; those last that only the host decides"
                 " otherwise.",
-                blocks=_looked_at(devices, inputs),
+                blocks=_looked_at(devices, drawn.get("changed")),
             ),
             Section(
                 id="gates",
@@ -100,7 +103,7 @@ def check_page(document: CheckDocument, inputs: Callable[[], str] = str) -> Page
             Section(
                 id="further", title="To look further", blocks=[_further(document)], brief=False
             ),
-            *measured_sections(document),
+            *measured_sections(document, drawn),
         ],
         source="check.json",
         version=document.edgeflare,
@@ -244,10 +247,10 @@ _BRIEF_OF_SEVERAL: Final = 26
 """Likewise of the gates of several devices."""
 
 
-def _looked_at(devices: tuple[DeviceFigures, ...], inputs: Callable[[], str]) -> list[Block]:
+def _looked_at(devices: tuple[DeviceFigures, ...], draw: Callable[[], str] | None) -> list[Block]:
     changed = _changed(devices)
     kept = any(one.file for device in devices for one in device.decisions.changed_inputs)
-    return [Illustration(inputs, changed) if kept else changed]
+    return [changed if draw is None or not kept else Illustration(draw, changed)]
 
 
 def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:

@@ -63,9 +63,6 @@ _WORKS: Final = 0.75
 _TWO_OF_THREE: Final = 2 / 3
 """Time of an input here, of what all arms take for it: the twin is not asked."""
 
-_SHOWN: Final = 10
-"""Cells that are kept, the worst first."""
-
 _CONDITION_SEED: Final = 0
 """The run seed that conditions draw from."""
 
@@ -95,7 +92,7 @@ def field_figures(
     figures = _tried(opened, cells, known[:INPUTS], stopped, progress)
     if figures is None:
         raise UserError("there was no time left for conditions")
-    further, names = known[INPUTS:], [(one.condition, one.severity) for one in figures.worst]
+    further, names = known[INPUTS:], [(one.condition, one.severity) for one in figures.ranked]
     most = [one for one in cells if (one[0].name, one[1]) in names[:_AGAIN]]
     if len(further) < _FEWEST_AGAIN or not most or stopped():
         return figures
@@ -217,7 +214,6 @@ def _judged(found: Sequence[FieldCell], clean: FieldCell) -> FieldFigures:
     return FieldFigures(
         inputs=clean.changes.inputs,
         cells=len(found),
-        working=len(working),
         unchanged=clean,
-        worst=tuple(judged[:_SHOWN]),
+        ranked=tuple(judged),
     )

@@ -151,7 +151,7 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     if known is None:
         why = figures.missing.get("field", "no condition was tried")
         return _not_checked("field-loss", "", limit, why)
-    if not known.worst:
+    if not known.ranked:
         return _not_checked("field-loss", "", limit, "the original works in no cell")
     lost = next(known.lost(limit), None)
     return CheckGate(
@@ -160,7 +160,7 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
         limit=limit,
         state="fail" if lost else "pass",
         seen=None,
-        words=_of_cell(*(lost or (known, known.worst[0]))),
+        words=_of_cell(*(lost or (known, known.ranked[0]))),
     )
 
 

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
+from edgeflare.check.figures.condition_cells import FieldCell
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import significant
-from edgeflare.pages.page import Block, Section, Table
+from edgeflare.pages.page import Block, Illustration, Section, Table
 
 
-def measured_sections(document: CheckDocument) -> list[Section]:
-    """Return the sections of the page with all that a check has measured."""
+def measured_sections(
+    document: CheckDocument, drawn: Mapping[str, Callable[[], str]] = MappingProxyType({})
+) -> list[Section]:
+    """Return the sections of the page with all that a check has measured.
+
+    Args:
+        document: document of the check.
+        drawn: draws charts that stand before the tables, as HTML, by the id of the section.
+
+    """
     return [
         Section(
             id=one.id,
             title=one.title,
             words=one.words,
-            blocks=[table(document) for table in one.tables],
+            blocks=[
+                *([Illustration(drawn[one.id])] if one.id in drawn else []),
+                *(table(document) for table in one.tables),
+            ],
             brief=False,
         )
         for one in _SECTIONS
@@ -43,6 +56,74 @@ class _Measured:
     title: str
     words: str
     tables: Sequence[Callable[[CheckDocument], Block]]
+
+
+def _conditions(document: CheckDocument) -> Table:
+    known = document.figures.field
+    ranked = () if known is None else known.ranked
+    return Table(
+        title=f"The {min(_CELLS, len(ranked))} of {len(ranked)} that lose most",
+        header=CELL_HEADER,
+        rows=[*cell_rows(ranked[:_CELLS]), *cell_rows(() if known is None else (known.unchanged,))],
+        note="Right: by the original. Net: harmed less helped. p: of a sign test, corrected for all"
+        " that were tried.",
+        numbers_from=2,
+    )
+
+
+_CELLS: Final = 10
+"""Conditions at a severity that are listed."""
+
+CELL_HEADER: Final = (
+    *("condition", "severity", "inputs", "right", "harmed", "helped", "lost net", "interval", "p"),
+)
+
+
+def _conditions_again(document: CheckDocument) -> Table:
+    known = document.figures.field
+    again = None if known is None else known.further
+    rows = [] if again is None else [*cell_rows(again.ranked), *cell_rows((again.unchanged,))]
+    title = "Tried again on other inputs"
+    return Table(title=title, header=CELL_HEADER, rows=rows, numbers_from=2)
+
+
+def cell_rows(cells: Sequence[FieldCell]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of conditions at a severity; the columns are those of `CELL_HEADER`."""
+    for one in cells:
+        loss, its = one.loss, one.changes
+        yield (
+            one.condition,
+            f"{one.severity}" if one.severity else "–",
+            f"{its.inputs:,}",
+            f"{one.right:,}",
+            f"{its.harmed:,}",
+            f"{its.helped:,}",
+            f"{loss.value:.2%}",
+            f"{loss.low:.2%} to {loss.high:.2%}",
+            f"{one.p:.2g}" if one.severity else "–",
+        )
+
+
+def _searched(document: CheckDocument) -> Table:
+    known = document.figures.near
+    both = () if known is None else (known.model, known.reference)
+    rows = [
+        (
+            name,
+            f"{one.seeds:,}",
+            f"{one.found:,}",
+            "–" if one.nearness_db is None else f"{one.nearness_db:.1f}",
+            f"{one.area:.3f}",
+            f"{one.harmed:,}",
+        )
+        for name, one in zip(("this file", "good int8 of its original"), both, strict=False)
+    ]
+    measure = "" if known is None else known.measure
+    return Table(
+        title="",
+        header=("searched", "inputs", "found from", f"median {measure} dB", "area", "harmed"),
+        rows=rows,
+    )
 
 
 def _costs(document: CheckDocument) -> Table:
@@ -280,6 +361,21 @@ _SECTIONS: Final = (
         " original does; and what is to blame for the changed inputs that were looked"
         " into. The layer table has all layers.",
         (_sensitive, _explained),
+    ),
+    _Measured(
+        "field",
+        "Conditions of the field",
+        "What is lost under a condition where the original still works: the share of right"
+        " decisions that the device alone gets wrong, less those that it alone gets right.",
+        (_conditions, _conditions_again),
+    ),
+    _Measured(
+        "near",
+        "Near to the inputs",
+        "From how many inputs a search found one that is decided otherwise, and how near it lies:"
+        " more dB are nearer. Area: under the curve of these shares against nearness, from 0 to 1;"
+        " less is better. Harmed: found ones that the original alone decides as is right.",
+        (_searched,),
     ),
     _Measured(
         "cost",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.check.check_document import load_check
-from edgeflare.check.check_folder import page_with_inputs
+from edgeflare.check.check_document import CheckDocument, load_check
 from edgeflare.check.check_page import check_page
 from edgeflare.check.check_suite import check_suite
 from edgeflare.cli.presentation import Reported
@@ -27,9 +26,15 @@ def reported_check(directory: RunDirectory) -> Reported:
         lambda: plain_json(document),
         lambda console: print_page(console, page, str(directory.path)),
         {
-            "--html": ("check.html", lambda: page_with_inputs(document, directory.path).encode()),
+            "--html": ("check.html", lambda: _page(document, directory)),
             "--junit": ("junit.xml", lambda: junit_xml(check_suite(document))),
             "--summary": ("summary.md", lambda: markdown_page(page).encode()),
         },
         "a check",
     )
+
+
+def _page(document: CheckDocument, directory: RunDirectory) -> bytes:
+    from edgeflare.check.check_html import check_html  # noqa: PLC0415 - takes time
+
+    return check_html(document, directory.path).encode()

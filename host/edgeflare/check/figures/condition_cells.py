@@ -9,7 +9,7 @@ import msgspec
 
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.record.json_types import Count, CountFromOne, Share
-from edgeflare.statistics.proportion import paired_difference
+from edgeflare.statistics.proportion import ShareEstimate, paired_difference
 
 
 class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,19 +18,22 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         inputs: largest number of inputs in a cell.
         cells: how many cells, conditions at a severity, were tried.
-        working: those of them in which the original still works.
         unchanged: the inputs as they are.
-        worst: those of the working cells that lose most.
+        ranked: those of them in which the original still works, those first that lose most.
         further: what those that lose most of all do to other inputs; null where there are too few.
 
     """
 
     inputs: CountFromOne
     cells: CountFromOne
-    working: Count
     unchanged: FieldCell
-    worst: tuple[FieldCell, ...]
+    ranked: tuple[FieldCell, ...]
     further: FieldFigures | None = None
+
+    @property
+    def working(self) -> int:
+        """In how many cells the original still works."""
+        return len(self.ranked)
 
     def lost(self, limit: float) -> Iterator[tuple[FieldFigures, FieldCell]]:
         """Yield the cells that lose significantly, and for certain more than a limit.
@@ -39,9 +42,9 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
         unchanged inputs lose. Each cell comes with the figures that it is of: of many cells few are
         significant, which may be so on further inputs, where only those are tried that lost most.
         """
-        for one in self.worst:
+        for one in self.ranked:
             beyond = one.net - max(0.0, self.unchanged.net)
-            if one.p < FIELD_CHANCE and beyond > limit and one.least > limit:
+            if one.p < FIELD_CHANCE and beyond > limit and one.loss.low > limit:
                 yield self, one
         if self.further is not None:
             yield from self.further.lost(limit)
@@ -71,10 +74,10 @@ class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
         return self.changes.net / max(1, self.changes.inputs)
 
     @property
-    def least(self) -> float:
-        """The lower end of the interval of that share."""
+    def loss(self) -> ShareEstimate:
+        """That share with its interval."""
         its = self.changes
-        return paired_difference(its.harmed, its.helped, max(1, its.inputs)).low
+        return paired_difference(its.harmed, its.helped, max(1, its.inputs))
 
 
 FIELD_CHANCE: Final = 0.01
