@@ -30,9 +30,14 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.survey.rare.rare_rate import RarePlan, RareRate
-from edgeflare.survey.rare.rare_survey import RareEvent, RarePoints, RareSurvey, survey_rare_event
-from edgeflare.survey.rare.splitting import SplittingPlan
+from edgeflare.survey.rare_events.rare_rate import RarePlan, RareRate
+from edgeflare.survey.rare_events.rare_survey import (
+    RareEvent,
+    RarePoints,
+    RareSurvey,
+    survey_rare_event,
+)
+from edgeflare.survey.rare_events.splitting import SplittingPlan
 
 CHUNK = 4096
 """Points that are made before they are evaluated."""

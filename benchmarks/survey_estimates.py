@@ -22,12 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.survey.estimate.limit_test import limit_evidence
-from edgeflare.survey.estimate.rate import Fact, Rate
-from edgeflare.survey.estimate.rate_interval import rate
-from edgeflare.survey.estimate.sampling_design import SamplingDesign
-from edgeflare.survey.gate_judgement import JudgedGates
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.gates.gate_judgement import JudgedGates
+from edgeflare.survey.gates.limit_test import limit_evidence
+from edgeflare.survey.items.sample import Fact
 from edgeflare.survey.items.survey_facts import (
     SurveyFacts,
     deviation,
@@ -37,9 +34,13 @@ from edgeflare.survey.items.survey_facts import (
 )
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.phases.device_phase import StopRule
+from edgeflare.survey.rates.rate import Rate
+from edgeflare.survey.rates.rate_interval import rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
 from edgeflare.survey.record.survey_plan import SurveyPlan
+from edgeflare.survey.sampling.sampling_design import SamplingDesign
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 
 Z = 1.96
 CONFIDENCE = 0.95

@@ -16,7 +16,7 @@ from documents import Document
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.presentation.survey_words import rare_sentences
-from edgeflare.survey.rare.rare_phase import RARE_KEY
+from edgeflare.survey.rare_events.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_document import read_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
 from interrupted_commands import started

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.gate_judgement import DescribedGate, State
+from edgeflare.survey.gates.gate_judgement import DescribedGate, State
+from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.record.survey_document import (
@@ -24,7 +25,6 @@ from edgeflare.survey.record.survey_document import (
     SurveyFinding,
 )
 from edgeflare.survey.survey_derivation import survey_document
-from edgeflare.survey.survey_gate import parse_gate
 
 CONDITIONS = ("fog", "dark")
 

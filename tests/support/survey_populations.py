@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.estimate.rate import Fact
-from edgeflare.survey.estimate.sampling_design import SamplingDesign
+from edgeflare.survey.items.sample import Fact
+from edgeflare.survey.sampling.sampling_design import SamplingDesign
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
-from edgeflare.survey.gate_judgement import JudgedGates
+from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.items.survey_items import SurveyedItems
 from edgeflare.survey.phases.survey_observer import DeviceProgress
-from edgeflare.survey.rare.rare_phase import RARE_KEY, RarePhase
+from edgeflare.survey.rare_events.rare_phase import RARE_KEY, RarePhase
 from edgeflare.survey.record.survey_journal import facts_of
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan
 from edgeflare.survey.survey_run import SurveyPhases, require_same_survey

@@ -24,8 +24,7 @@ from constructed_surveys import (
 from edgeflare.errors import UserError
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, compare, require_same_items
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.sampling_design import SamplingDesign
+from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import Cell, Numbers, SurveyFacts
 from edgeflare.survey.rates.group_differences import (
     COMPARED_GROUPS,
@@ -34,6 +33,7 @@ from edgeflare.survey.rates.group_differences import (
 )
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_document import SurveyComparison, SurveyDocument
+from edgeflare.survey.sampling.sampling_design import SamplingDesign
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.query import Arm, Outcome
-from edgeflare.survey.rare.rare_survey import RareEvent, RarePoint, RarePoints
+from edgeflare.survey.rare_events.rare_survey import RareEvent, RarePoint, RarePoints
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
 STRENGTHS = st.sampled_from([None, 0.0, 0.05, 0.3])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.survey.rare.rare_rate import (
+from edgeflare.survey.rare_events.rare_rate import (
     INSURANCE,
     RarePlan,
     RareProgress,
@@ -22,7 +22,7 @@ from edgeflare.survey.rare.rare_rate import (
     shell_shares,
     unseen_limit,
 )
-from edgeflare.survey.rare.splitting import SplittingPlan, found_thresholds, split
+from edgeflare.survey.rare_events.splitting import SplittingPlan, found_thresholds, split
 
 DIMENSIONS = 10
 SMALL = SplittingPlan(first=400, particles=100, moves=4)

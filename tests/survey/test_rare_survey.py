@@ -25,8 +25,8 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress
-from edgeflare.survey.rare.rare_survey import (
+from edgeflare.survey.rare_events.rare_rate import RarePlan, RareProgress
+from edgeflare.survey.rare_events.rare_survey import (
     RareArms,
     RareEvent,
     RarePoint,
@@ -34,7 +34,7 @@ from edgeflare.survey.rare.rare_survey import (
     headline_event,
     survey_rare_event,
 )
-from edgeflare.survey.rare.splitting import SplittingPlan
+from edgeflare.survey.rare_events.splitting import SplittingPlan
 from laboratory import Laboratory
 from linear_laboratory import linear_laboratory
 from networks import write_pair

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.statistics.sequential_test import LimitEvidence
-from edgeflare.survey.estimate import pooled_rate as pooling
-from edgeflare.survey.estimate.limit_test import limit_evidence
-from edgeflare.survey.estimate.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
-from edgeflare.survey.estimate.rate import Fact, Limits, Sample
-from edgeflare.survey.estimate.rate_interval import (
+from edgeflare.survey.gates.limit_test import limit_evidence
+from edgeflare.survey.items.sample import Fact, Sample
+from edgeflare.survey.rates import pooled_rate as pooling
+from edgeflare.survey.rates.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
+from edgeflare.survey.rates.rate import Limits
+from edgeflare.survey.rates.rate_interval import (
     FieldInterval,
     field_interval,
     mean_distance,

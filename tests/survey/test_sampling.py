@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constructed_surveys import as_asked, constructed_facts
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.sampling_design import (
+from edgeflare.survey.items.sample import Sample
+from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.sampling.sampling_design import (
     FIRST_ROUND,
     FLOOR,
     falling_rates,
     first_shares,
     next_shares,
 )
-from edgeflare.survey.estimate.strata import LEAST, Strata, StratumWeights, strata_of
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
-from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
+from edgeflare.survey.sampling.strata import LEAST, Strata, StratumWeights, strata_of
 from survey_populations import Population, with_good_twin, with_useless_twin
 
 

@@ -35,7 +35,7 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.survey.estimate.rate import Sample
+from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.presentation.survey_csv import survey_csv
 from edgeflare.survey.presentation.survey_page import survey_page

@@ -19,9 +19,7 @@ from constructed_surveys import (
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
 from edgeflare.errors import UserError
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.sampling_design import SamplingDesign
-from edgeflare.survey.gate_judgement import (
+from edgeflare.survey.gates.gate_judgement import (
     GateOutcome,
     JudgedGates,
     conditions_left_out,
@@ -30,12 +28,14 @@ from edgeflare.survey.gate_judgement import (
     require_each_once,
     surveyed_sets,
 )
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
+from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.presentation.gate_words import next_step
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_suite import survey_suite
-from edgeflare.survey.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
+from edgeflare.survey.sampling.sampling_design import SamplingDesign
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 
 CELLS = (Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("snow", 1))
 SETS = {"weather": frozenset({"fog", "snow"})}

@@ -15,7 +15,7 @@ from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.answer_rows import input_crc32
-from edgeflare.survey.gate_judgement import surveyed_sets
+from edgeflare.survey.gates.gate_judgement import surveyed_sets
 from edgeflare.survey.items.survey_inputs import (
     AskedGroups,
     describe_inputs,

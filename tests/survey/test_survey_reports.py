@@ -34,8 +34,7 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_page
-from edgeflare.survey.estimate.rate import SignedEstimate
-from edgeflare.survey.gate_judgement import DescribedGate, State
+from edgeflare.survey.gates.gate_judgement import DescribedGate, State
 from edgeflare.survey.presentation.survey_csv import COLUMNS, survey_csv
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_suite import survey_suite
@@ -55,6 +54,7 @@ from edgeflare.survey.presentation.survey_words import (
     headline,
     release_sentence,
 )
+from edgeflare.survey.rates.rate import SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.record.survey_document import (
     PairedItems,

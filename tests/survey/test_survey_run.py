@@ -27,10 +27,10 @@ from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.survey.gate_judgement import JudgedGates
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.gates.gate_judgement import JudgedGates
+from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.phases.survey_observer import DeviceProgress
-from edgeflare.survey.survey_gate import parse_gate
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 from laboratory import Laboratory, untimed
 from linear_laboratory import linear_laboratory
 from scripted_health import scripted_device

@@ -21,8 +21,6 @@ from documents import run_device
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
-from edgeflare.survey.estimate.rate import Rate, SignedEstimate
-from edgeflare.survey.estimate.rate_interval import FieldInterval
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import (
     accuracy_sentence,
@@ -34,6 +32,8 @@ from edgeflare.survey.presentation.survey_words import (
     rare_sentences,
     release_sentence,
 )
+from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.rates.rate_interval import FieldInterval
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
 from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument

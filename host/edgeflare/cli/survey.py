@@ -39,11 +39,11 @@ from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_warnings import undelegated
-from edgeflare.survey.gate_judgement import HELD
+from edgeflare.survey.gates.gate_judgement import HELD
 from edgeflare.survey.presentation.condition_preview import show_conditions
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import ending
-from edgeflare.survey.rare.rare_phase import rare_plan
+from edgeflare.survey.rare_events.rare_phase import rare_plan
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY

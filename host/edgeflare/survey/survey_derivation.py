@@ -28,15 +28,15 @@ from edgeflare.run.survey_rows import DeviceRow, HostRow
 from edgeflare.statistics.binomial import exact_interval
 from edgeflare.statistics.multiple_comparisons import holm
 from edgeflare.survey.baseline import BaselineSurvey, compare
-from edgeflare.survey.estimate.pooled_rate import pooling_p_value
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.rate_interval import FieldInterval, field_interval
-from edgeflare.survey.gate_judgement import DescribedGate, JudgedGates
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.gates.gate_judgement import DescribedGate, JudgedGates
+from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts, headline
 from edgeflare.survey.presentation.survey_words import release_sentence
-from edgeflare.survey.rare.rare_phase import noted_estimate
+from edgeflare.survey.rare_events.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences
+from edgeflare.survey.rates.pooled_rate import pooling_p_value
+from edgeflare.survey.rates.rate_interval import FieldInterval, field_interval
 from edgeflare.survey.rates.slices import overall_rate, survey_rates, surveyed
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,
@@ -48,7 +48,7 @@ from edgeflare.survey.record.survey_document import (
 )
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
 from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan, noted_sets
-from edgeflare.survey.survey_gate import parse_gate
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 
 _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""

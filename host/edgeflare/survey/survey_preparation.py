@@ -31,12 +31,13 @@ from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.statistics.quantiles import require_scipy
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
-from edgeflare.survey.gate_judgement import (
+from edgeflare.survey.gates.gate_judgement import (
     JudgedGates,
     conditions_left_out,
     require_each_once,
     surveyed_sets,
 )
+from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.items.survey_inputs import (
     describe_inputs,
     read_groups,
@@ -44,12 +45,11 @@ from edgeflare.survey.items.survey_inputs import (
     speaking_of_inputs,
 )
 from edgeflare.survey.items.survey_items import SurveyedItems, require_same_inputs
-from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
+from edgeflare.survey.rare_events.rare_survey import headline_event, require_estimable
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts, require_survey
 from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan, noted_conditions
 from edgeflare.survey.survey_derivation import derive_unwritten_survey
-from edgeflare.survey.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.survey_run import Survey
 
 SELECTED = (

@@ -42,15 +42,14 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow
 from edgeflare.survey.baseline import BaselineSurvey
-from edgeflare.survey.gate_judgement import JudgedGates
+from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import UNCHANGED
 from edgeflare.survey.items.survey_items import SurveyedItems, require_same_inputs
 from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver
-from edgeflare.survey.rare.rare_phase import RarePhase, noted_estimate
+from edgeflare.survey.rare_events.rare_phase import RarePhase, noted_estimate
 from edgeflare.survey.rates.slices import cell_rates
 from edgeflare.survey.record.survey_document import (
     WRITTEN_FROM_IT,
@@ -70,6 +69,7 @@ from edgeflare.survey.record.survey_plan import (
     noted_plan,
     resume_plan,
 )
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 from edgeflare.survey.survey_derivation import derive_survey
 from edgeflare_protos.kernel_sets import Kernels
 

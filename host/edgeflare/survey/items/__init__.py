@@ -1,1 +1,1 @@
-"""The items of a survey: inputs under conditions, what is known of each, and which are drawn."""
+"""The items of a survey: inputs under conditions, what is known of each, and what was asked."""

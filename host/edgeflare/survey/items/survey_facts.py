@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.run.seed_ids import device_of
-from edgeflare.survey.estimate.rate import Fact
+from edgeflare.survey.items.sample import Fact
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -25,17 +25,17 @@ from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
-from edgeflare.survey.estimate.rate import Rate
-from edgeflare.survey.gate_judgement import JudgedGates
+from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems, require_same_input
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
+from edgeflare.survey.rates.rate import Rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
 from edgeflare.survey.record.survey_plan import SurveyPlan
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 
 SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
 """Why the device is asked about no further item."""

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Final
 
 from edgeflare.record.request import how_to_ask_more
-from edgeflare.survey.gate_judgement import UNDECIDED, DescribedGate
+from edgeflare.survey.gates.gate_judgement import UNDECIDED, DescribedGate
 from edgeflare.survey.record.survey_document import SurveyDocument
 from edgeflare.survey.record.survey_plan import SurveyPlan
 

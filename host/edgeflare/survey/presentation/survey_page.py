@@ -8,7 +8,7 @@ from edgeflare.pages.facts import details
 from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Section, Sentences
 from edgeflare.report.arm_lines import folded_line
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.gate_judgement import HELD, NOT_HELD, UNDECIDED, State
+from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, UNDECIDED, State
 from edgeflare.survey.presentation.gate_words import next_step
 from edgeflare.survey.presentation.survey_tables import (
     baseline_tables,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
-from edgeflare.survey.gate_judgement import HELD, NOT_HELD, DescribedGate
+from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, DescribedGate
 from edgeflare.survey.presentation.gate_words import gate_sentence, next_step
 from edgeflare.survey.presentation.survey_words import (
     ending,

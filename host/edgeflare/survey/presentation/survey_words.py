@@ -12,7 +12,7 @@ import msgspec
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import count_of
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.estimate.rate import Rate, SignedEstimate
+from edgeflare.survey.rates.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (
     between,
     bounds,

@@ -16,14 +16,10 @@ import numpy as np
 from edgeflare.record.json_types import Count, Share
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.multiple_comparisons import simultaneous
-from edgeflare.survey.estimate.rate import (
-    Fact,
-    Rate,
-    Sample,
-    SignedEstimate,
-)
-from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts, headline
+from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.rates.rate_interval import rate
 from edgeflare.survey.rates.slices import right_fact, surveyed
 
 COMPARED_GROUPS = 10

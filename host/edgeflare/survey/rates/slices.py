@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Count, CountFromOne, Share
 from edgeflare.statistics.multiple_comparisons import simultaneous
-from edgeflare.survey.estimate.pooled_rate import pooled_rate
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate
-from edgeflare.survey.estimate.rate_interval import mean_distance, rate
+from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.items.survey_facts import (
     Flags,
     Floats,
@@ -26,6 +24,9 @@ from edgeflare.survey.items.survey_facts import (
     kernel,
     kernel_strict,
 )
+from edgeflare.survey.rates.pooled_rate import pooled_rate
+from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.rates.rate_interval import mean_distance, rate
 
 
 @dataclass(frozen=True, slots=True)

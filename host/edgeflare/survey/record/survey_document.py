@@ -19,11 +19,11 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDevice
-from edgeflare.survey.estimate.rate import SignedEstimate
-from edgeflare.survey.estimate.rate_interval import FieldInterval
-from edgeflare.survey.gate_judgement import DescribedGate
+from edgeflare.survey.gates.gate_judgement import DescribedGate
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.rates.group_differences import GroupDifferences
+from edgeflare.survey.rates.rate import SignedEstimate
+from edgeflare.survey.rates.rate_interval import FieldInterval
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_plan import EarlierEnds
 

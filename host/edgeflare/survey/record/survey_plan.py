@@ -20,9 +20,9 @@ from edgeflare.record.json_types import Count, Number, plain_json
 from edgeflare.record.request import DERIVED, Option, require_same_request
 from edgeflare.run.journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.survey_inputs import AskedGroups, AskedInputs
-from edgeflare.survey.survey_gate import parse_gate
 
 ENDED_KEY = "survey_ended"
 """The key of `about` under which the journal says why the device was asked no further; null where

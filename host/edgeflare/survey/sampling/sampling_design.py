@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.strata import Strata, strata_of
+from edgeflare.survey.items.sample import Sample
+from edgeflare.survey.sampling.strata import Strata, strata_of
 
 FLOOR = 0.4
 """Share of the draws that does not depend on what was seen: half of it in proportion to the items

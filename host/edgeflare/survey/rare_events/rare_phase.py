@@ -15,9 +15,9 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.journal import RunJournal
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
-from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress, RareRate
-from edgeflare.survey.rare.rare_survey import headline_event, survey_rare_event
-from edgeflare.survey.rare.splitting import SplittingPlan
+from edgeflare.survey.rare_events.rare_rate import RarePlan, RareProgress, RareRate
+from edgeflare.survey.rare_events.rare_survey import headline_event, survey_rare_event
+from edgeflare.survey.rare_events.splitting import SplittingPlan
 from edgeflare.survey.record.survey_document import RareEstimate
 
 RARE_KEY = "survey_rare"

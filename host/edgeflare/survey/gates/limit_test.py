@@ -16,9 +16,9 @@ from edgeflare.statistics.sequential_test import (
     evidence,
     sums_before,
 )
-from edgeflare.survey.estimate.rate import Fact
-from edgeflare.survey.estimate.sampling_design import Draws
-from edgeflare.survey.estimate.strata import Strata
+from edgeflare.survey.items.sample import Fact
+from edgeflare.survey.sampling.sampling_design import Draws
+from edgeflare.survey.sampling.strata import Strata
 
 
 def limit_evidence(

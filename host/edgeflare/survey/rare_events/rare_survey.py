@@ -16,7 +16,7 @@ from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.joint_answer import MOST_SCORES
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.errors import UserError
-from edgeflare.survey.rare.rare_rate import (
+from edgeflare.survey.rare_events.rare_rate import (
     RarePlan,
     RareProgress,
     RareRate,

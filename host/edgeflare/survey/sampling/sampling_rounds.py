@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.survey.estimate.sampling_design import SamplingDesign
 from edgeflare.survey.items.survey_facts import SurveyFacts, surprises
+from edgeflare.survey.sampling.sampling_design import SamplingDesign
 
 _STREAM = 0x5EED
 """Tells the generator of the draws from those of chains, which have the run seed in common."""

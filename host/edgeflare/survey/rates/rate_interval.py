@@ -27,8 +27,9 @@ from edgeflare.statistics.mover import difference
 from edgeflare.statistics.normal import normal_deviate
 from edgeflare.statistics.proportion import wilson_interval
 from edgeflare.statistics.weighted_count import CountLimits, count_limits
-from edgeflare.survey.estimate.rate import Fact, Rate, Sample, SignedEstimate
-from edgeflare.survey.estimate.strata import StratumWeights
+from edgeflare.survey.items.sample import Fact, Sample
+from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.sampling.strata import StratumWeights
 
 
 def rate(

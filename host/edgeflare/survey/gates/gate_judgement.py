@@ -12,14 +12,14 @@ from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of
 from edgeflare.errors import UserError
 from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Count
-from edgeflare.survey.estimate.limit_test import limit_evidence
-from edgeflare.survey.estimate.rate import Fact
-from edgeflare.survey.estimate.rate_interval import field_interval, rate
-from edgeflare.survey.estimate.sampling_design import Draws, SamplingDesign
-from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.gates.limit_test import limit_evidence
+from edgeflare.survey.gates.survey_gate import Gate
+from edgeflare.survey.items.sample import Fact
 from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
+from edgeflare.survey.rates.rate_interval import field_interval, rate
 from edgeflare.survey.rates.rate_words import interval, percent, points
-from edgeflare.survey.survey_gate import Gate
+from edgeflare.survey.sampling.sampling_design import Draws, SamplingDesign
+from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 
 State = Literal["held", "not held", "undecided"]
 

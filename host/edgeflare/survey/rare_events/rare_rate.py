@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.statistics.repetition_interval import repetition_interval
-from edgeflare.survey.rare.splitting import Space, SplittingPlan, found_thresholds, split
+from edgeflare.survey.rare_events.splitting import Space, SplittingPlan, found_thresholds, split
 
 INSURANCE = 0.25
 """Share of the queries in proportion to the weight of a shell, whatever was seen: it bounds what

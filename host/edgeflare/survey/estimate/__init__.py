@@ -1,1 +1,0 @@
-"""Rates of all items, from the few that a device was asked about: drawing, intervals, tests."""

@@ -1,0 +1,1 @@
+"""Which of the items the device is asked about: strata, draws from them, and rounds of draws."""
