@@ -171,17 +171,7 @@ def _search_on_fleet(
         InfrastructureError: the cluster is not reached, or no device is left.
 
     """
-    if len(devices) > 1 or is_matrix(devices):
-        raise UserError(
-            "--fleet shares the seeds out over the devices of one class: name one with --device"
-        )
-    if asked.screen_only or asked.screening is not None:
-        raise UserError("--fleet makes and hands on the screening itself: leave it out")
-    if asked.plan.total_queries is not None or asked.plan.total_time is not None:
-        raise UserError(
-            "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
-            " know their share: bound each seed with --max-queries or --time-limit"
-        )
+    _require_shareable(asked, devices)
     path = asked.folder.choose(asked.pair.folder_name)
     job = SearchJob(
         out=path,
@@ -214,6 +204,21 @@ def _search_on_fleet(
     if end.complete and document.stopped_by is not None:
         raise InfrastructureError(f"{path} lacks a part of the seeds: --resume goes on")
     return search_exit_code(document, asked.fail_on, allow) if end.complete else INTERRUPTED
+
+
+def _require_shareable(asked: RequestedSearch, devices: Sequence[str]) -> None:
+    """Refuse what units that have a part of the seeds each cannot do."""
+    if len(devices) > 1 or is_matrix(devices):
+        raise UserError(
+            "--fleet shares the seeds out over the devices of one class: name one with --device"
+        )
+    if asked.screen_only or asked.screening is not None:
+        raise UserError("--fleet makes and hands on the screening itself: leave it out")
+    if asked.plan.total_queries is not None or asked.plan.total_time is not None:
+        raise UserError(
+            "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
+            " know their share: bound each seed with --max-queries or --time-limit"
+        )
 
 
 def _search_kernel_sets(

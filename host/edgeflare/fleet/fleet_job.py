@@ -20,7 +20,7 @@ from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.record.folder import FolderKind
 from edgeflare.run.run_directory import RUN
 
-UNDONE: Final = (EdgeFlareError, OSError)
+_UNDONE: Final = (EdgeFlareError, OSError)
 """What ends a job before all is done; what is done is kept, and may be gone on with."""
 
 
@@ -154,7 +154,7 @@ class FleetJob(ABC):
             lying = self.lying()
             try:
                 complete = self.run_all(runs)
-            except UNDONE as lost:
+            except _UNDONE as lost:
                 if not self._try_to_put(runs, lying) or isinstance(lost, UserError):
                     raise
                 raise InfrastructureError(f"{lost}; what is done is in {self.out}") from None
@@ -167,7 +167,7 @@ class FleetJob(ABC):
         """Put what is done as something else has failed, which is what the user has to hear."""
         try:
             return self.put_all(runs, lying)
-        except UNDONE:
+        except _UNDONE:
             return False
 
 
