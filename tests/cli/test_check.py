@@ -29,6 +29,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.atomic_file import write_atomically
 from fault_injection import Planted, broken
+from parsed_pages import Parsed
 from public_cases import CASES, copied_case
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
@@ -106,6 +107,19 @@ def test_a_check_is_reported_in_each_form(checked: Path) -> None:
     assert "May ship" in (checked / "summary.md").read_text()
     assert msgspec.json.decode(call_here("report", checked, "--json").out)["verdict"] == "ship"
     assert "May ship" in call_here("report", checked).out
+
+
+def test_the_page_links_to_runs_that_are_there(checked: Path) -> None:
+    assert call_here("report", checked / "conform", "--html").code == 0
+    assert call_here("report", checked, "--html").code == 0
+    page = Parsed((checked / "check.html").read_text())
+    links = [str(one["href"]) for one in page.all("a")]
+    assert {"#layers", "layers/", "conform/conform.html"} <= {*links}
+    ids = {one.get("id") for _, one in page.elements}
+    for link in links:
+        assert (checked / link).exists() or link.removeprefix("#") in ids
+    assert f"edgeflare report {checked}/layers --html" in page.text
+    assert call_here("report", checked / "layers", "--html").code == 0
 
 
 def test_charts_stand_in_the_page_where_they_can_be_drawn(

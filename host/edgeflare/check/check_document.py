@@ -99,6 +99,12 @@ class CheckDocument(
     notes: tuple[str, ...]
 
     @property
+    def shown_sections(self) -> list[CheckSection]:
+        """The sections that people are shown: that of a repair where it is spoken of."""
+        mend = self.asked.mend
+        return [one for one in self.sections if one.name != "mend" or mend or one.command]
+
+    @property
     def passes(self) -> bool:
         """Whether nothing speaks against the model, or the device where that alone is judged."""
         alone = self.asked.about == "device" and self.as_the_host

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.check_page import check_page
 from edgeflare.check.input_cards import looked_at_html
+from edgeflare.check.section_evidence import sections_html
 from edgeflare.diagnose.layers.layers_document import LAYERS, load_layers
 from edgeflare.pages.html_page import html_page
 
@@ -21,18 +22,25 @@ def check_html(document: CheckDocument, folder: Path) -> str:
 
     Args:
         document: document of the check.
-        folder: folder of the check, with its inputs and its layer table.
+        folder: folder of the check, as the user knows it, with its inputs and runs.
 
     Raises:
         UserError: the folder names a file outside of it, or its layer table is damaged.
 
     """
+
+    def parts() -> dict[str, str]:
+        known = (one for one in page.sections if one.id != "sections")
+        return {one.id: one.title for one in known if any(one.blocks)}
+
     drawn = {
         "changed": lambda: looked_at_html(document, folder),
+        "sections": lambda: sections_html(document, folder, parts()),
         "field": lambda: _charts(lambda: _of_conditions(document)),
         "layers": lambda: _charts(lambda: _of_layers(folder)),
     }
-    return html_page(check_page(document, drawn))
+    page = check_page(document, drawn)
+    return html_page(page)
 
 
 def _charts(drawn: Callable[[], Iterator[Chart]]) -> str:

@@ -12,7 +12,7 @@ from edgeflare.check.figures.decisions import SHOWN, ChangedInput
 from edgeflare.check.figures.device import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.check.measurement_tables import measured_sections
-from edgeflare.check.sections import SECTION_OF, SectionState
+from edgeflare.check.sections import SECTION_OF, STATES
 from edgeflare.check.verdict import Name
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import shortened
@@ -21,7 +21,6 @@ from edgeflare.pages.page import (
     Bullets,
     Card,
     Cards,
-    Facts,
     Illustration,
     Mark,
     Page,
@@ -47,13 +46,6 @@ _OF_GATES: Final[Mapping[State, str]] = {
     "pass": "✔ pass",
     "fail": "✖ fail",
     "open": "? open",
-    "not checked": "– not checked",
-}
-
-_OF_SECTIONS: Final[Mapping[SectionState, str]] = {
-    "pass": "✔ pass",
-    "attention": "? attention",
-    "fail": "✖ fail",
     "not checked": "– not checked",
 }
 
@@ -99,9 +91,10 @@ def check_page(
                 title="Assumed",
                 blocks=[Bullets(document.notes, most=_NOTES, brief=_BRIEF_NOTE)],
             ),
-            Section(id="sections", title="What was looked into", blocks=[_sections(document)]),
             Section(
-                id="further", title="To look further", blocks=[_further(document)], brief=False
+                id="sections",
+                title="What was looked into",
+                blocks=[_instead(drawn.get("sections"), _sections(document))],
             ),
             *measured_sections(document, drawn),
         ],
@@ -155,11 +148,10 @@ def _not_done(document: CheckDocument) -> Iterator[str]:
 
 def _sections(document: CheckDocument) -> Table:
     rows = [
-        # Of what passes the first words say enough here; the sections below have the rest.
-        (one.name, _OF_SECTIONS[one.state], one.words.partition(";")[0] if passes else one.words)
-        for one in document.sections
+        # Of what passes the first words say enough here; a browser shows all of them.
+        (one.name, STATES[one.state], one.words.partition(";")[0] if passes else one.words)
+        for one in document.shown_sections
         for passes in [one.state == "pass"]
-        if one.name != "mend" or document.asked.mend or one.command
     ]
     return Table(
         title="",
@@ -172,10 +164,6 @@ def _sections(document: CheckDocument) -> Table:
 
 _BRIEF_SECTION: Final = 53
 """Characters with which a row of the sections is one line of a terminal of 80."""
-
-
-def _further(document: CheckDocument) -> Facts:
-    return Facts("", [(one.name, one.command) for one in document.sections if one.command])
 
 
 def _gates(document: CheckDocument) -> Table:
@@ -250,7 +238,12 @@ _BRIEF_OF_SEVERAL: Final = 26
 def _looked_at(devices: tuple[DeviceFigures, ...], draw: Callable[[], str] | None) -> list[Block]:
     changed = _changed(devices)
     kept = any(one.file for device in devices for one in device.decisions.changed_inputs)
-    return [changed if draw is None or not kept else Illustration(draw, changed)]
+    return [_instead(draw if kept else None, changed)]
+
+
+def _instead(draw: Callable[[], str] | None, block: Table | Cards) -> Block:
+    """Return what only a browser shows, with a block for all others; or that alone."""
+    return block if draw is None else Illustration(draw, block)
 
 
 def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:

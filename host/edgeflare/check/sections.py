@@ -42,6 +42,14 @@ SectionName = Literal[
 
 SectionState = Literal["pass", "attention", "fail", "not checked"]
 
+STATES: Final[Mapping[SectionState, str]] = {
+    "pass": "✔ pass",
+    "attention": "? attention",
+    "fail": "✖ fail",
+    "not checked": "– not checked",
+}
+"""How a section ended, with its mark."""
+
 
 class CheckSection(msgspec.Struct, frozen=True, kw_only=True):
     """Something that was looked into, or was not.
