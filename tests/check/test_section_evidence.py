@@ -9,28 +9,32 @@ from msgspec import structs
 
 from checked_figures import document, figures, operators
 from edgeflare.check.check_html import check_html
-from edgeflare.check.section_evidence import Evidence, section_evidence
+from edgeflare.check.section_evidence import SectionEvidence, section_evidence
 from edgeflare.check.sections import SectionName
 from edgeflare.errors import UserError
 from parsed_pages import well_formed
 
 
-def evidence(name: SectionName, folder: Path, run: str = "conform") -> list[Evidence]:
+def evidence(name: SectionName, folder: Path, run: str = "conform") -> list[SectionEvidence]:
     found = document(figures(operators=(structs.replace(operators(), run=run),)))
     section = next(one for one in found.sections if one.name == name)
     return list(section_evidence(found.figures, section, folder, {"operators": "Operators"}))
 
 
 def test_a_run_is_linked_by_its_page_or_else_its_folder(tmp_path: Path) -> None:
-    part = Evidence("Operators", "#operators")
+    part = SectionEvidence("Operators", "#operators")
     assert evidence("device", tmp_path) == [part]
     (tmp_path / "conform").mkdir()
     assert evidence("device", tmp_path) == [
         part,
-        Evidence("operators on phone", "conform/", f"edgeflare report {tmp_path}/conform --html"),
+        SectionEvidence(
+            "operators on phone", "conform/", f"edgeflare report {tmp_path}/conform --html"
+        ),
     ]
     (tmp_path / "conform" / "conform.html").touch()
-    assert evidence("device", tmp_path)[1] == Evidence("operators on phone", "conform/conform.html")
+    assert evidence("device", tmp_path)[1] == SectionEvidence(
+        "operators on phone", "conform/conform.html"
+    )
     assert evidence("numbers", tmp_path) == []
 
 

@@ -17,7 +17,7 @@ from edgeflare.record.path_inside import path_inside
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SectionEvidence:
     """Where can be looked at what a section says.
 
     Attributes:
@@ -53,7 +53,7 @@ def sections_html(document: CheckDocument, folder: Path, parts: Mapping[str, str
 
 def section_evidence(
     figures: CheckFigures, section: CheckSection, folder: Path, parts: Mapping[str, str]
-) -> Iterator[Evidence]:
+) -> Iterator[SectionEvidence]:
     """Yield the evidence of a section: parts of the page, then what lies in the folder.
 
     Args:
@@ -68,14 +68,14 @@ def section_evidence(
     """
     for part in _PARTS[section.name]:
         if part in parts:
-            yield Evidence(parts[part], f"#{part}")
+            yield SectionEvidence(parts[part], f"#{part}")
     for name, run, page in _runs(figures, section.name):
         path = path_inside(folder, run)
         if path_inside(folder, f"{run}/{page}").is_file():
-            yield Evidence(name, quoted_address(f"{run}/{page}"))
+            yield SectionEvidence(name, quoted_address(f"{run}/{page}"))
         elif path.is_dir():
             command = f"edgeflare report {quote(str(path))} --html"
-            yield Evidence(name, quoted_address(f"{run}/"), command)
+            yield SectionEvidence(name, quoted_address(f"{run}/"), command)
 
 
 _PARTS: Final[Mapping[SectionName, Collection[str]]] = {
