@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from drafting import fresh
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
-from edgeflare.conform.operators.elementwise.activation_tensors import drawn_output
+from edgeflare.conform.operators.elementwise.result_scales import drawn_output
 from edgeflare.conform.operators.operator_catalogue import (
+    AGGREGATE_OPERATORS,
     ELEMENTWISE_OPERATORS,
     MOVEMENT_OPERATORS,
-    ONE_INPUT_OPERATORS,
     known_operators,
 )
 from edgeflare.conform.specification.operator_specification import (
@@ -25,7 +25,7 @@ from edgeflare.conform.specification.operator_specification import (
 )
 
 KNOWN = list(known_operators().values())
-FOLLOWING = (*MOVEMENT_OPERATORS, *ONE_INPUT_OPERATORS)
+FOLLOWING = (*MOVEMENT_OPERATORS, *AGGREGATE_OPERATORS)
 """Operators some of whose settings depend on others."""
 
 CHOOSY = (*MOVEMENT_OPERATORS, *ELEMENTWISE_OPERATORS)
@@ -70,7 +70,7 @@ def test_what_depends_on_a_changed_setting_follows_it(known: OperatorSpecificati
                 assert known.adapted(type_, followed, parameter.name) == followed
                 faults.append(known.invalid(type_, followed))
     assert faults.count(None) >= 0.95 * len(faults)
-    if known in ONE_INPUT_OPERATORS:
+    if known in AGGREGATE_OPERATORS:
         assert all("size 0" in one for one in faults if one is not None)
 
 

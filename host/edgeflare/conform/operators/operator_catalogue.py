@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS, SumOfMany
+from edgeflare.conform.operators.aggregation.aggregate_operator import AggregateOperator
+from edgeflare.conform.operators.aggregation.last_axis import NORMALIZATIONS, SOFTMAXES, TOP_VALUES
+from edgeflare.conform.operators.aggregation.one_axis import ONE_AXIS
+from edgeflare.conform.operators.aggregation.reductions import REDUCTIONS
+from edgeflare.conform.operators.aggregation.resizing import RESIZINGS
+from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS, SUM_OF_MANY
 from edgeflare.conform.operators.elementwise.conversion_operator import CONVERSION_OPERATORS
 from edgeflare.conform.operators.elementwise.unary_operators import UNARY_OPERATORS
 from edgeflare.conform.operators.movement.block_moves import BLOCK_MOVES
@@ -15,11 +20,6 @@ from edgeflare.conform.operators.movement.joins import JOINS
 from edgeflare.conform.operators.movement.lookups import LOOKUPS
 from edgeflare.conform.operators.movement.reshapes import RESHAPES
 from edgeflare.conform.operators.movement.reversals import REVERSALS
-from edgeflare.conform.operators.one_input.last_axis import NORMALIZATIONS, SOFTMAXES, TOP_VALUES
-from edgeflare.conform.operators.one_input.one_axis import ONE_AXIS
-from edgeflare.conform.operators.one_input.one_input_operator import OneInputOperator
-from edgeflare.conform.operators.one_input.reductions import REDUCTIONS
-from edgeflare.conform.operators.one_input.resizing import RESIZINGS
 from edgeflare.conform.operators.pools import POOLS
 from edgeflare.conform.operators.weighted_sums.batch_matmul import BatchMatmul
 from edgeflare.conform.operators.weighted_sums.convolutions import (
@@ -40,7 +40,7 @@ WEIGHTED_SUMS: tuple[OperatorSpecification, ...] = (
     BatchMatmul(),
 )
 
-ONE_INPUT_OPERATORS: tuple[OneInputOperator, ...] = (
+AGGREGATE_OPERATORS: tuple[AggregateOperator, ...] = (
     *REDUCTIONS,
     *ONE_AXIS,
     *TOP_VALUES,
@@ -53,7 +53,7 @@ ELEMENTWISE_OPERATORS: tuple[OperatorSpecification, ...] = (
     *UNARY_OPERATORS,
     *BINARY_OPERATORS,
     *CONVERSION_OPERATORS,
-    SumOfMany(),
+    SUM_OF_MANY,
 )
 """Declarations of elementwise operators."""
 
@@ -64,7 +64,7 @@ def known_operators() -> Mapping[str, OperatorSpecification]:
     families: tuple[tuple[OperatorSpecification, ...], ...] = (
         ELEMENTWISE_OPERATORS,
         MOVEMENT_OPERATORS,
-        ONE_INPUT_OPERATORS,
+        AGGREGATE_OPERATORS,
         POOLS,
         WEIGHTED_SUMS,
     )

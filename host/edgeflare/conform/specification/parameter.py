@@ -307,6 +307,9 @@ Setting = bool | int | float | str | tuple[int, ...]
 Configuration = Mapping[str, Setting]
 """The settings of all parameters of an operator, by name."""
 
+Settings = dict[str, Setting]
+"""The same, while it is drawn, fitted or read."""
+
 
 def whole(configuration: Configuration, name: str) -> int:
     """Return a whole number; TypeError if the setting is none."""

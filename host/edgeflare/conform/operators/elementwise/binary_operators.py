@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.operators.elementwise.activation_tensors import DTYPES, type_of
+from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.operators.elementwise.broadcast import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
+from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.model_parts import CountOf, ShapeOf
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     EPSILON,
@@ -24,19 +26,16 @@ from edgeflare.conform.specification.operator_specification import (
     ExactAnswer,
     Operand,
     OperatorReading,
-    OperatorSpecification,
     UnknownOperatorForm,
     reals,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,
-    OperatorParameter,
     Setting,
     Whole,
     dimensions,
     number,
-    whole,
 )
 
 _FUSED = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -265,48 +264,39 @@ _FUNCTIONS = (
     ),
 )
 
-BINARY_OPERATORS = tuple(map(BroadcastingOperator, _FUNCTIONS))
+BINARY_OPERATORS = tuple(map(BroadcastingOperator.of, _FUNCTIONS))
 """Operators with several operands."""
 
 
-class SumOfMany(OperatorSpecification):
-    """ADD_N."""
+_FEWEST, _MOST = 2, 5
+"""Tensors that are added."""
 
-    operator = "ADD_N"
-    types = (FLOAT, INT32)
 
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the shape and the number of operands."""
-        del type_
-        return (Dimensions("shape"), Whole("terms", 2, 5))
+@dataclass(frozen=True, eq=False)
+class _SumOfMany(DeclaredOperator):
+    """A sum of several tensors of one shape."""
 
-    def fault(self, type_: str, configuration: Configuration) -> str | None:
-        """Return None: any shape can be added to itself."""
+    def results(
+        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
+    ) -> Sequence[GraphValue]:
+        """Return a tensor as each of those that are added."""
         del type_, configuration
-        return None
+        return operands[:1]
 
-    def build(
+    def check(
         self,
-        type_: str,
-        configuration: Configuration,
-        rng: np.random.Generator,  # noqa: ARG002 - there are no constants
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration."""
-        one = GraphValue(DTYPES[type_], dimensions(configuration, "shape"))
-        return OperatorGraph.of_operator(
-            self.operator, [one] * whole(configuration, "terms"), [one]
-        )
-
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        (node,) = graph.nodes
-        (written,) = graph.results(node)
-        read = [one for one in graph.operands(node) if one is not None]
-        type_ = type_of(written)
-        forms = {(one.dtype, one.shape, one.values is None) for one in (*read, written)}
-        if type_ not in self.types or len(forms) > 1 or not 2 <= len(read) <= 5:
-            raise UnknownOperatorForm(f"{self.operator} of {len(read)} tensors, {type_}")
-        return OperatorReading(type_, {"shape": written.shape, "terms": len(read)})
+        reading: OperatorReading,
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],
+    ) -> None:
+        """Raise UnknownOperatorForm unless all tensors are alike."""
+        if not _FEWEST <= len(operands) <= _MOST:
+            raise UnknownOperatorForm(f"{self.operator} of {len(operands)} tensors")
+        if {one and (one.dtype, one.shape, one.values is None) for one in operands} != {
+            (results[0].dtype, results[0].shape, True)
+        }:
+            raise UnknownOperatorForm(f"{self.operator} of a constant, or of several shapes")
+        super().check(reading, operands, results)
 
     def exact(
         self,
@@ -324,14 +314,6 @@ class SumOfMany(OperatorSpecification):
             magnitude = sum(np.abs(one.real) for one in present)
         return (reals(exact.values, exact.slack + len(present) * EPSILON * magnitude),)
 
-    def with_input(
-        self, type_: str, configuration: Configuration, value: GraphValue
-    ) -> Configuration | None:
-        """Return a configuration of the tensor's shape."""
-        if value.dtype != DTYPES[type_] or value.quantization is not None:
-            return None
-        return {**configuration, "shape": value.shape}
-
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
         """Return the size of the result."""
         del type_
@@ -340,3 +322,8 @@ class SumOfMany(OperatorSpecification):
 
 def _total(*terms: Values) -> Values:
     return np.asarray(sum(terms))
+
+
+SUM_OF_MANY = _SumOfMany(
+    "ADD_N", (FLOAT, INT32), (ShapeOf(Dimensions("shape")), CountOf(Whole("terms", _FEWEST, _MOST)))
+)

@@ -8,21 +8,21 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    as_many,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.model_parts import (
     ColumnOf,
     ConstantOf,
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    as_many,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL
 from edgeflare.conform.specification.operator_specification import (
     FLOAT,
     INT8,
+    INT16,
     INT32,
     INT64,
     UINT8,
@@ -30,6 +30,7 @@ from edgeflare.conform.specification.operator_specification import (
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,
+    Settings,
     Whole,
     dimensions,
     whole,
@@ -149,19 +150,31 @@ _BLOCKS = (
     ColumnOf(WholeNumbers("before", 0, 3, counts=(1, 2), kind="shape"), 0, 2),
     ColumnOf(WholeNumbers("after", 0, 3, counts=(1, 2), kind="shape"), 1, 2),
 )
-_VERSIONS = {"int8": 2, "int16": 4}
+_VERSIONS = {INT8: 2, INT16: 4}
 
 BLOCK_MOVES = (
     MovementSpecification(
-        "SPACE_TO_DEPTH", _SQUARE_TYPES, _SQUARE, _to_depth, _fit_space, {"int8": 2}
+        "SPACE_TO_DEPTH", _SQUARE_TYPES, _SQUARE, _to_depth, fit=_fit_space, versions={INT8: 2}
     ),
     MovementSpecification(
-        "DEPTH_TO_SPACE", _SQUARE_TYPES, _SQUARE, _to_space, _fit_depth, {"int8": 2}
+        "DEPTH_TO_SPACE", _SQUARE_TYPES, _SQUARE, _to_space, fit=_fit_depth, versions={INT8: 2}
     ),
     MovementSpecification(
-        "SPACE_TO_BATCH_ND", ALL, _BLOCKS, _to_batches, _fit_blocks, _VERSIONS, _version
+        "SPACE_TO_BATCH_ND",
+        ALL,
+        _BLOCKS,
+        _to_batches,
+        fit=_fit_blocks,
+        versions=_VERSIONS,
+        least_version=_version,
     ),
     MovementSpecification(
-        "BATCH_TO_SPACE_ND", ALL, _BLOCKS, _from_batches, _fit_crops, _VERSIONS, _version
+        "BATCH_TO_SPACE_ND",
+        ALL,
+        _BLOCKS,
+        _from_batches,
+        fit=_fit_crops,
+        versions=_VERSIONS,
+        least_version=_version,
     ),
 )

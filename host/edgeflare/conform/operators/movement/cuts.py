@@ -7,22 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    as_many,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    as_many,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.operator_specification import BOOL, INT8, INT16
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
+    Settings,
     Whole,
     dimensions,
     whole,
@@ -219,9 +220,9 @@ CUTS = (
             IndexTypeOf(_INDEX_TYPE, 1, 2),
         ),
         _sliced,
-        _fit_slice,
-        {"int8": 2, "int16": 4},
-        lambda settings: 5 if len(dimensions(settings, "shape")) > 4 else 1,
+        fit=_fit_slice,
+        versions={INT8: 2, INT16: 4},
+        least_version=lambda settings: 5 if len(dimensions(settings, "shape")) > 4 else 1,
         varied=_some_left,
     ),
     MovementSpecification(
@@ -236,11 +237,11 @@ CUTS = (
             OptionOf(Choice("offset", (False, True)), "offset"),
         ),
         _strided,
-        _fit_strides,
-        {"int8": 2, "bool": 3},
-        _stride_version,
+        fit=_fit_strides,
+        versions={INT8: 2, BOOL: 3},
+        least_version=_stride_version,
         # Converters mostly write what an ellipsis and new axes come to.
-        {"ellipsisMask": 0, "newAxisMask": 0},
+        fixed={"ellipsisMask": 0, "newAxisMask": 0},
         varied=_mostly_filled,
         refused=_no_single,
     ),
@@ -254,6 +255,6 @@ CUTS = (
             IndexTypeOf(_INDEX_TYPE, 2),
         ),
         _updated,
-        _fit_update,
+        fit=_fit_update,
     ),
 )

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    as_many,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.model_parts import (
     ColumnOf,
     ConstantOf,
     IndexTypeOf,
@@ -15,17 +20,12 @@ from edgeflare.conform.operators.movement.model_parts import (
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    as_many,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.operator_specification import operand_values
+from edgeflare.conform.specification.operator_specification import BOOL, INT8, INT16, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
+    Settings,
     dimensions,
     word,
 )
@@ -95,18 +95,26 @@ _PLACES = (
     ),
     IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
 )
-_VERSIONS = {"int8": 2, "int16": 3}
+_VERSIONS = {INT8: 2, INT16: 3}
 
 PADS = (
-    MovementSpecification("PAD", ALL, _PLACES, _padded, _fit_paddings, _VERSIONS, _pad_version),
+    MovementSpecification(
+        "PAD",
+        ALL,
+        _PLACES,
+        _padded,
+        fit=_fit_paddings,
+        versions=_VERSIONS,
+        least_version=_pad_version,
+    ),
     MovementSpecification(
         "PADV2",
         ALL,
         _PLACES,
         _padded_with,
-        _fit_paddings,
-        _VERSIONS,
-        _pad_version,
+        fit=_fit_paddings,
+        versions=_VERSIONS,
+        least_version=_pad_version,
         complete=_draw_value,
     ),
     MovementSpecification(
@@ -114,8 +122,8 @@ PADS = (
         ALL,
         (*_PLACES, OptionOf(Choice("mode", ("REFLECT", "SYMMETRIC")), "mode")),
         _mirrored,
-        _fit_mirrored,
-        _VERSIONS,
+        fit=_fit_mirrored,
+        versions=_VERSIONS,
         refused=_nothing_to_reflect,
     ),
 )
@@ -164,8 +172,8 @@ REPEATS = (
             _INDEX_TYPE,
         ),
         lambda settings, raw: [np.tile(raw[0], dimensions(settings, "multiples"))],
-        _fit_multiples,
-        {"int8": 3},
+        fit=_fit_multiples,
+        versions={INT8: 3},
     ),
     MovementSpecification(
         "BROADCAST_TO",
@@ -176,9 +184,9 @@ REPEATS = (
             _INDEX_TYPE,
         ),
         lambda settings, raw: [np.broadcast_to(raw[0], dimensions(settings, "new_shape"))],
-        _fit_broadcast,
-        {"int8": 3, "int16": 3},
-        lambda _: 2,
+        fit=_fit_broadcast,
+        versions={INT8: 3, INT16: 3},
+        least_version=lambda _: 2,
         varied=_narrowed,
     ),
     MovementSpecification(
@@ -189,7 +197,7 @@ REPEATS = (
             IndexTypeOf(Choice("index_type", ("int32", "int64")), 0),
         ),
         lambda settings, raw: [np.broadcast_to(raw[1], dimensions(settings, "new_shape"))],
-        versions={"int8": 3, "int16": 3, "bool": 2},
+        versions={INT8: 3, INT16: 3, BOOL: 2},
         data=1,
         complete=_add_scalar,
     ),

@@ -9,25 +9,25 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import (
     GraphValue,
-    OperatorGraph,
     Option,
-    Quantization,
     Values,
 )
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    fit_axis,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.activation_tensors import activation
+from edgeflare.conform.specification.model_parts import (
     ConstantOf,
+    CountOf,
     IndexTypeOf,
     ModelParts,
     OptionOf,
     Place,
     ShapeOf,
+    quantization_places,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    fit_axis,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     FLOAT,
@@ -45,11 +45,9 @@ from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
-    OperatorParameter,
-    ScaleParameter,
     Setting,
+    Settings,
     Whole,
-    ZeroPoint,
     dimensions,
     number,
     whole,
@@ -65,45 +63,41 @@ class _Concatenation(MovementSpecification):
     Models of older converters have these. For all other types the scales are equal.
     """
 
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type."""
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
+        known = super().places_of(type_)
         if type_ != UINT8:
-            return super().parameters(type_)
-        names = (_OTHER, _OUTPUT)
-        more = [
-            (ScaleParameter(f"{one}_scale"), ZeroPoint(f"{one}_zero_point", UINT8)) for one in names
-        ]
-        return (*super().parameters(type_), *(one for pair in more for one in pair))
+            return known
+        # The first tensor stands for all others if it is alone.
+        others = quantization_places(type_, _OTHER, lambda parts: parts.tensors[max(parts.tensors)])
+        return (
+            *known,
+            *others,
+            *quantization_places(type_, _OUTPUT, lambda parts: parts.results[0]),
+        )
 
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration."""
-        graph = super().build(type_, configuration, rng)
-        if type_ != UINT8:
-            return graph
-        (node,) = graph.nodes
-        values = list(graph.values)
-        for name, places in ((_OTHER, node.inputs[1:]), (_OUTPUT, node.outputs)):
-            for at in places:
-                scale = number(configuration, f"{name}_scale")
-                quantization = Quantization((scale,), whole(configuration, f"{name}_zero_point"))
-                values[at] = replace(values[at], quantization=quantization)
-        return replace(graph, values=tuple(values))
+    def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
+        """Return a tensor with the dtype and the quantization of those of a role."""
+        return super().form(type_, configuration, role if type_ == UINT8 else "input")
 
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        (node,) = graph.nodes
-        first, *others = (one for one in graph.operands(node) if one is not None)
-        (result,) = graph.results(node)
-        type_, settings = self._read(node.options, graph.operands(node))
-        known = {one.quantization for one in others}
-        if type_ == UINT8 and len(known) < 2:
-            other = known.pop() if known else first.quantization
-            settings |= _settings(_OTHER, other) | _settings(_OUTPUT, result.quantization)
-        elif known - {first.quantization} or result.quantization != first.quantization:
+    def results(
+        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
+    ) -> Sequence[GraphValue]:
+        """Return the tensor that a valid configuration writes."""
+        (joined,) = super().results(type_, configuration, operands)
+        return [replace(self.form(type_, configuration, _OUTPUT), shape=joined.shape)]
+
+    def check(
+        self,
+        reading: OperatorReading,
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],
+    ) -> None:
+        """Raise UnknownOperatorForm unless tensors that share their scale have one."""
+        (result,) = results
+        tensors = operands[1:] if reading.type == UINT8 else (*operands, result)
+        if len({one.quantization for one in tensors if one is not None}) > 1:
             raise UnknownOperatorForm("its tensors have several scales")
-        return OperatorReading(type_, settings)
 
     def exact(
         self,
@@ -115,10 +109,17 @@ class _Concatenation(MovementSpecification):
         present = [one for one in operands if one is not None]
         if len({one.quantization for one in (*results, *(one.value for one in present))}) == 1:
             return super().exact(options, operands, results)
-        axis = options["axis"]
-        if not isinstance(axis, int):
-            raise UnknownOperatorForm(f"its axis is {axis}")
-        return (steps(np.concatenate([one.real for one in present], axis)),)
+        settings = self.known_settings(options, operands, results)
+        values = [one.real for one in present]
+        return (steps(np.concatenate(values, whole(settings, "axis"))),)
+
+
+def _scale_others(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del rng
+    if f"{_OTHER}_scale" in settings:
+        known = activation(UINT8, (), settings, _OTHER).quantization
+        for at in range(1, len(parts.tensors)):
+            parts.tensors[at] = replace(parts.tensors[at], quantization=known)
 
 
 def _near_scales(settings: Settings, rng: np.random.Generator) -> Settings:
@@ -134,20 +135,6 @@ def _near_scales(settings: Settings, rng: np.random.Generator) -> Settings:
             scale = number(settings, "input_scale") * 2 ** rng.uniform(-3, 3)
             near[f"{one}_scale"] = float(np.float32(scale))
     return near
-
-
-class _CountOf(Place):
-    """How many tensors of one shape are read; declared after the shape."""
-
-    def write(self, setting: Setting, parts: ModelParts) -> None:
-        """Write a setting into a model."""
-        count = int(str(setting))
-        parts.options["valuesCount"] = count
-        parts.tensors.update(dict.fromkeys(range(count), parts.tensors[0]))
-
-    def read(self, parts: ModelParts) -> Setting:
-        """Return the setting of a model."""
-        return len(parts.tensors)
 
 
 class _OthersAlong(Place):
@@ -247,9 +234,10 @@ JOINS = (
             _OthersAlong(WholeNumbers("other_sizes", 1, 9, usual=1, counts=(0, 4), kind="shape")),
         ),
         lambda settings, raw: [np.concatenate(raw, whole(settings, "axis"))],
-        lambda settings, changed: _fit_scales(fit_axis()(settings, changed)),
-        {"int8": 2, "int16": 3},
+        fit=lambda settings, changed: _fit_scales(fit_axis()(settings, changed)),
+        versions={INT8: 2, INT16: 3},
         varied=_near_scales,
+        complete=_scale_others,
         fixed={"fusedActivationFunction": "NONE"},
     ),
     MovementSpecification(
@@ -258,19 +246,19 @@ JOINS = (
         (
             ShapeOf(Dimensions("shape", (0, 4), most_values=200)),
             OptionOf(_AXIS, "axis"),
-            _CountOf(Whole("tensors", 1, 5, limit=1000)),
+            CountOf(Whole("tensors", 1, 5, limit=1000), "valuesCount"),
         ),
         lambda settings, raw: [np.stack(raw, whole(settings, "axis"))],
-        fit_axis(beyond=1),
-        {"int8": 2, "int16": 3},
+        fit=fit_axis(beyond=1),
+        versions={INT8: 2, INT16: 3},
     ),
     MovementSpecification(
         "UNPACK",
         (FLOAT, INT8, UINT8, INT16, INT32, BOOL),
         (ShapeOf(_SHAPE), _AXIS_OPTION),
         lambda settings, raw: list(np.moveaxis(raw[0], whole(settings, "axis"), 0)),
-        _fit_unpacked,
-        {"int8": 2, "uint8": 2, "bool": 3, "int16": 4},
+        fit=_fit_unpacked,
+        versions={INT8: 2, UINT8: 2, BOOL: 3, INT16: 4},
         complete=_count_along,
         refused=_empty,
     ),
@@ -283,8 +271,8 @@ JOINS = (
             OptionOf(Whole("parts", 1, 6, limit=1000), "numSplits"),
         ),
         lambda settings, raw: np.split(raw[1], whole(settings, "parts"), whole(settings, "axis")),
-        _fit_parts,
-        {"int8": 2, "int32": 3, "int16": 4},
+        fit=_fit_parts,
+        versions={INT8: 2, INT32: 3, INT16: 4},
         data=1,
     ),
     MovementSpecification(
@@ -297,8 +285,8 @@ JOINS = (
             IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
         ),
         _split_by_sizes,
-        _fit_sizes,
-        {"int8": 2},
+        fit=_fit_sizes,
+        versions={INT8: 2},
         complete=_count_sizes,
     ),
 )
@@ -310,9 +298,3 @@ def _fit_scales(settings: Settings) -> Settings:
         settings[f"{_OTHER}_scale"] = settings["input_scale"]
         settings[f"{_OTHER}_zero_point"] = settings["input_zero_point"]
     return settings
-
-
-def _settings(name: str, known: Quantization | None) -> dict[str, Setting]:
-    if known is None or len(known.scales) != 1:
-        raise UnknownOperatorForm("a tensor has not one scale")
-    return {f"{name}_scale": known.scales[0], f"{name}_zero_point": known.zero_point}

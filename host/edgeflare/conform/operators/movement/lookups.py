@@ -8,34 +8,35 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operator_graph import GraphValue, Option, Quantization, Values
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    axis_within,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.activation_tensors import single_quantization
+from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
     ModelParts,
     OptionOf,
+    Place,
     ReadFrom,
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    axis_within,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     DYNAMIC,
     EPSILON,
     FLOAT,
     INT8,
+    INT16,
     INT32,
     INT64,
     UINT8,
     ExactAnswer,
     Operand,
-    OperatorReading,
     operand_values,
     reals,
 )
@@ -43,9 +44,9 @@ from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
-    OperatorParameter,
     ScaleParameter,
     Setting,
+    Settings,
     Whole,
     dimensions,
     whole,
@@ -53,38 +54,27 @@ from edgeflare.conform.specification.parameter import (
 )
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
-_ZERO_POINT = "input_zero_point"
-
 
 class _EmbeddingLookup(MovementSpecification):
     """The lookup of rows; of dynamic range, rows of 8 bits are answered as floats."""
 
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type."""
-        # The zero point of weights is always 0.
-        own = super().parameters(type_)
-        return (*own, ScaleParameter("input_scale")) if type_ == DYNAMIC else own
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
+        return (*self.places, _TABLE_SCALE) if type_ == DYNAMIC else super().places_of(type_)
 
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration."""
-        if type_ != DYNAMIC:
-            return super().build(type_, configuration, rng)
-        graph = super().build(INT8, {**configuration, _ZERO_POINT: 0}, rng)
-        (at,) = graph.outputs
-        values = list(graph.values)
-        values[at] = GraphValue(FLOAT, values[at].shape)
-        return replace(graph, values=tuple(values))
+    def read_type(
+        self, operands: Sequence[GraphValue | None], results: Sequence[GraphValue]
+    ) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        type_ = super().read_type(operands, results)
+        return DYNAMIC if type_ == INT8 and results[0].dtype == FLOAT else type_
 
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        (node,) = graph.nodes
-        if not _is_dynamic(graph.operands(node)[self.data], graph.results(node)):
-            return super().read(graph)
-        _, settings = self._read(node.options, graph.operands(node))
-        kept = {name: one for name, one in settings.items() if name != _ZERO_POINT}
-        return OperatorReading(DYNAMIC, kept)
+    def results(
+        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
+    ) -> Sequence[GraphValue]:
+        """Return the rows."""
+        (rows,) = super().results(type_, configuration, operands)
+        return [replace(rows, dtype=FLOAT) if type_ == DYNAMIC else rows]
 
     def exact(
         self,
@@ -94,10 +84,30 @@ class _EmbeddingLookup(MovementSpecification):
     ) -> tuple[ExactAnswer, ...]:
         """Return the exact answers."""
         indices, table = operands
-        if indices is None or table is None or not _is_dynamic(table.value, results):
+        if (
+            indices is None
+            or table is None
+            or (table.value.dtype, results[0].dtype) != (INT8, FLOAT)
+        ):
             return super().exact(options, operands, results)
         rows = table.real[indices.raw]
         return (reals(rows, EPSILON * np.abs(rows)),)
+
+
+class _TableScale(Place):
+    """The scale of a table of eight bits, whose zero point is 0; declared after the table."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        scale = Quantization((float(str(setting)),))
+        parts.tensors[1] = replace(parts.tensors[1], dtype=INT8, quantization=scale)
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        return single_quantization(parts.tensors[1])[0]
+
+
+_TABLE_SCALE = _TableScale(ScaleParameter("input_scale"))
 
 
 def _fit_gathered(settings: Settings, changed: str) -> Settings:
@@ -256,9 +266,11 @@ LOOKUPS = (
             ),
         ),
         _gathered,
-        _fit_gathered,
-        {"int8": 2, "bool": 3, "int16": 4},
-        lambda one: 6 if one["index_type"] == "int16" else 5 if one["batch_dims"] else 1,
+        fit=_fit_gathered,
+        versions={INT8: 2, BOOL: 3, INT16: 4},
+        least_version=lambda one: (
+            6 if one["index_type"] == "int16" else 5 if one["batch_dims"] else 1
+        ),
         complete=_draw_gathered,
         refused=_nothing_to_gather,
         limits=lambda settings: {1: (0, max(_along(settings) - 1, 0))},
@@ -276,9 +288,9 @@ LOOKUPS = (
             IndexTypeOf(_ANY_INDEX_TYPE, 1),
         ),
         lambda _, raw: [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]],
-        _fit_depth,
-        {"int16": 3, "bool": 5},
-        lambda one: 4 if one["index_type"] == "int16" else 1,
+        fit=_fit_depth,
+        versions={INT16: 3, BOOL: 5},
+        least_version=lambda one: 4 if one["index_type"] == "int16" else 1,
         varied=_shallow,
         complete=_draw_deep,
         refused=_no_deep,
@@ -292,7 +304,7 @@ LOOKUPS = (
             ReadFrom(WholeNumbers("lead", 1, 9, usual=1, counts=(1, 3), kind="shape"), _lead_of),
         ),
         _scattered,
-        _fit_scattered,
+        fit=_fit_scattered,
         data=1,
         complete=_draw_scattered,
     ),
@@ -306,7 +318,7 @@ LOOKUPS = (
             IndexTypeOf(_INDEX_TYPE, 0),
         ),
         _one_hot,
-        _fit_one_hot,
+        fit=_fit_one_hot,
         data=2,
         complete=_draw_on_and_off,
         limits=lambda settings: {0: (-1, whole(settings, "depth"))},
@@ -326,7 +338,3 @@ LOOKUPS = (
         limits=lambda settings: {0: (0, dimensions(settings, "shape")[0] - 1)},
     ),
 )
-
-
-def _is_dynamic(table: GraphValue | None, results: Sequence[GraphValue]) -> bool:
-    return table is not None and table.dtype == INT8 and results[0].dtype == FLOAT

@@ -6,100 +6,61 @@ Some rules of what fits are those of several operators, such as an axis within a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import gcd, prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import (
-    GraphValue,
-    OperatorGraph,
-    Option,
-    Quantization,
-    Values,
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    TYPES,
+    quantization_settings,
 )
-from edgeflare.conform.operators.movement.model_parts import ModelParts, Place, ShapeOf
+from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.model_parts import ShapeOf
 from edgeflare.conform.specification.operator_specification import (
-    INT8,
-    INT16,
     INT32,
     INT64,
-    UINT8,
     ExactAnswer,
     Operand,
     OperandStyle,
     OperatorReading,
-    OperatorSpecification,
     UnknownOperatorForm,
     bits,
     operand_values,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
-    OperatorParameter,
-    ScaleParameter,
     Setting,
-    ZeroPoint,
+    Settings,
     dimensions,
-    number,
     whole,
 )
 
-_SCALE, _ZERO_POINT = "input_scale", "input_zero_point"
 _INDEX_TYPE = "index_type"
-_QUANTIZED = {INT8: "int8", UINT8: "uint8", INT16: "int16"}
 _MOST_VALUES = 1000
 """Most values of all results of a model that is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
-class MovementSpecification(OperatorSpecification):
+class MovementSpecification(DeclaredOperator):
     """An operator of which every value of the results is one of the operands', or a fixed one.
 
-    A rule says what fits: it returns settings that fit each other, unchanged where they did. From
-    it follow what is drawn, what is a fault, and what follows a setting that has changed.
+    From the rule of what fits follow what is drawn and what is a fault.
 
     Attributes:
-        operator: name in the schema.
-        types: the operator's types.
-        places: where each parameter but the quantization stands in a model.
         moved: returns the results' values from the settings and the values of all operands.
-        fit: returns settings that fit, given the one that may not be changed, "" for none.
-        varied: changes settings that are drawn, where those that fit would be too much alike.
-        versions: the operator's version by the dtype of what is moved, where it is not 1.
-        least_version: returns the lowest version for settings, whatever the dtype.
-        fixed: options that no parameter stands in.
-        data: the place of the operand that says what is moved.
-        complete: adds operands that follow from the settings or are drawn.
-        refused: why settings that fit are none that kernels take, None if they do.
         limits: returns the least and the greatest value, by the settings, of each operand that
             holds indices.
         takes_any: other values than these are legal too.
 
     """
 
-    operator: str
-    types: tuple[str, ...]
-    places: tuple[Place, ...]
     moved: Callable[[Configuration, Sequence[Values]], Sequence[Values]]
-    fit: Callable[[Settings, str], Settings] = lambda settings, _: settings
-    versions: Mapping[str, int] = field(default_factory=dict)
-    least_version: Callable[[Configuration], int] = lambda _: 1
-    fixed: Mapping[str, Option] = field(default_factory=dict)
-    data: int = 0
-    varied: Callable[[Settings, np.random.Generator], Settings] = lambda settings, _: settings
-    complete: Callable[[Configuration, ModelParts, np.random.Generator], None] | None = None
-    refused: Callable[[str, Configuration], str | None] = lambda *_: None
+    _: KW_ONLY
     limits: Callable[[Configuration], Mapping[int, tuple[int, int]]] = lambda _: {}
     takes_any: bool = False
-
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type."""
-        own = tuple(place.parameter for place in self.places)
-        if type_ in {INT8, UINT8}:
-            return (*own, ScaleParameter(_SCALE), ZeroPoint(_ZERO_POINT, type_))
-        # The zero point of 16-bit activations is always 0.
-        return (*own, ScaleParameter(_SCALE)) if type_ == INT16 else own
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
@@ -118,53 +79,42 @@ class MovementSpecification(OperatorSpecification):
                 break
         return drawn
 
-    def adapted(self, type_: str, configuration: Configuration, changed: str) -> Configuration:
-        """Return a configuration in which what depends on a changed setting follows it."""
-        known = {one.name: one for one in self.parameters(type_)}
-        if known[changed].fault(configuration[changed]):
-            return configuration
-        return self.fit(dict(configuration), changed)
+    def results(
+        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
+    ) -> Sequence[GraphValue]:
+        """Return the tensors that a valid configuration writes."""
+        form = self.form(type_, configuration, "input")
+        moved = self.moved(configuration, [_values(one) for one in operands])
+        return [
+            GraphValue(name, one.shape, form.quantization if name == form.dtype else None)
+            for one, name in ((one, one.dtype.name) for one in moved)
+        ]
 
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration, in the lowest version that does."""
-        parts = ModelParts(_data(type_, configuration), dict(self.fixed))
-        for place in self.places:
-            place.write(configuration[place.parameter.name], parts)
-        if self.complete is not None:
-            self.complete(configuration, parts, rng)
-        operands = [parts.tensors[at] for at in range(len(parts.tensors))]
-        results = self.moved(configuration, [_values(one) for one in operands])
-        version = self.versions.get(parts.data.dtype, 1)
-        return OperatorGraph.of_operator(
-            self.operator,
-            operands,
-            [_result(parts.data, one) for one in results],
-            parts.options,
-            max(version, self.least_version(configuration)),
-        )
+    def type_of(self, data: GraphValue) -> str:
+        """Return the type of an operator on a tensor, whether its whole numbers are quantized."""
+        return TYPES.get(data.dtype, data.dtype)
 
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        (node,) = graph.nodes
-        operands = graph.operands(node)
-        type_, settings = self._read(node.options, operands)
+    def check(
+        self,
+        reading: OperatorReading,  # noqa: ARG002
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],
+    ) -> None:
+        """Raise UnknownOperatorForm unless results are quantized as what is moved."""
         data = operands[self.data]
-        for result in graph.results(node):
-            if data and result.dtype == data.dtype and result.quantization != data.quantization:
+        for one in results:
+            if data and one.dtype == data.dtype and one.quantization != data.quantization:
                 raise UnknownOperatorForm("its result has another scale than what it moves")
-        return OperatorReading(type_, settings)
 
     def exact(
         self,
         options: Mapping[str, Option],
         operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],  # noqa: ARG002 - follow from the operands
+        results: Sequence[GraphValue],
     ) -> tuple[ExactAnswer, ...]:
         """Return the exact answers."""
         tensors = [None if one is None else replace(one.value, values=one.raw) for one in operands]
-        _, settings = self._read(options, tensors)
+        settings = self.reading(options, tensors, results).configuration
         moved = self.moved(settings, [one.raw for one in operands if one is not None])
         return tuple(bits(one) for one in moved)
 
@@ -191,10 +141,10 @@ class MovementSpecification(OperatorSpecification):
     def _with_data(
         self, type_: str, settings: Settings, value: GraphValue, changed: str
     ) -> Configuration | None:
-        if value.dtype != _QUANTIZED.get(type_, type_):
+        if value.dtype != DTYPES[type_]:
             return None
         try:
-            return self.fit({**settings, **_quantization(type_, value)}, changed)
+            return self.fit({**settings, **quantization_settings(value, "input")}, changed)
         except UnknownOperatorForm:
             return None
 
@@ -227,55 +177,9 @@ class MovementSpecification(OperatorSpecification):
         graph = self.build(type_, configuration, np.random.default_rng(0))
         return sum(one.size for one in graph.results(graph.nodes[0]))
 
-    def _read(
-        self, options: Mapping[str, Option], operands: Sequence[GraphValue | None]
-    ) -> tuple[str, Settings]:
-        data = operands[self.data] if self.data < len(operands) else None
-        if data is None:
-            raise UnknownOperatorForm("nothing is moved")
-        type_ = INT16 if data.dtype == "int16" else data.dtype
-        if type_ not in self.types:
-            raise UnknownOperatorForm(f"{self.operator} has no type {type_}")
-        for name, setting in self.fixed.items():
-            if options.get(name, setting) != setting:
-                raise UnknownOperatorForm(f"its option {name} is {options[name]}")
-        tensors = {at: one for at, one in enumerate(operands) if one is not None}
-        parts = ModelParts(data, dict(options), tensors)
-        settings = {place.parameter.name: place.read(parts) for place in self.places}
-        return type_, {**settings, **_quantization(type_, data)}
-
-
-def _data(type_: str, configuration: Configuration) -> GraphValue:
-    if type_ not in _QUANTIZED:
-        return GraphValue(type_, ())
-    zero_point = whole(configuration, _ZERO_POINT) if _ZERO_POINT in configuration else 0
-    quantization = Quantization((number(configuration, _SCALE),), zero_point)
-    return GraphValue(_QUANTIZED[type_], (), quantization)
-
-
-def _quantization(type_: str, value: GraphValue) -> Settings:
-    if type_ not in _QUANTIZED:
-        return {}
-    known = value.quantization
-    if known is None or len(known.scales) != 1:
-        raise UnknownOperatorForm("what it moves has not one scale")
-    if type_ != INT16:
-        return {_SCALE: known.scales[0], _ZERO_POINT: known.zero_point}
-    if known.zero_point:
-        raise UnknownOperatorForm("16-bit activations have another zero point than 0")
-    return {_SCALE: known.scales[0]}
-
 
 def _values(value: GraphValue) -> Values:
     return np.zeros(value.shape, value.dtype) if value.values is None else value.values
-
-
-def _result(data: GraphValue, values: Values) -> GraphValue:
-    quantization = data.quantization if values.dtype.name == data.dtype else None
-    return GraphValue(values.dtype.name, values.shape, quantization)
-
-
-Settings = dict[str, Setting]
 
 
 def axis_within(axis: int, rank: int) -> int:

@@ -7,20 +7,19 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    axis_within,
+    fit_axis,
+    same_size,
+)
+from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
     ModelParts,
     OptionOf,
     Place,
     ShapeOf,
-)
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    axis_within,
-    fit_axis,
-    same_size,
 )
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
@@ -36,6 +35,7 @@ from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,
     Setting,
+    Settings,
     Whole,
     dimensions,
     whole,
@@ -136,7 +136,7 @@ _ANY_SHAPE = ShapeOf(Dimensions("shape"))
 _INDEX_TYPE = Choice("index_type", ("int32", "int64"))
 
 
-_TRANSPOSE_VERSIONS: Mapping[str, int] = {"int8": 2, "bool": 3, "int16": 5}
+_TRANSPOSE_VERSIONS: Mapping[str, int] = {INT8: 2, BOOL: 3, INT16: 5}
 
 RESHAPES = (
     MovementSpecification(
@@ -148,7 +148,7 @@ RESHAPES = (
             _NewShapeIn(Choice("new_shape_in", ("operand", "option"))),
         ),
         lambda settings, raw: [raw[0].reshape(dimensions(settings, "new_shape"))],
-        _fit_new_shape,
+        fit=_fit_new_shape,
         varied=_factored,
         refused=_means_scalar,
     ),
@@ -157,9 +157,9 @@ RESHAPES = (
         ALL,
         (_SHAPE, ConstantOf(Order("perm"))),
         lambda settings, raw: [raw[0].transpose(dimensions(settings, "perm"))],
-        _fit_order,
-        _TRANSPOSE_VERSIONS,
-        lambda settings: 4 if len(dimensions(settings, "shape")) > 4 else 1,
+        fit=_fit_order,
+        versions=_TRANSPOSE_VERSIONS,
+        least_version=lambda settings: 4 if len(dimensions(settings, "shape")) > 4 else 1,
     ),
     MovementSpecification(
         "EXPAND_DIMS",
@@ -170,14 +170,14 @@ RESHAPES = (
             IndexTypeOf(_INDEX_TYPE, 1),
         ),
         lambda settings, raw: [np.expand_dims(raw[0], whole(settings, "axis"))],
-        fit_axis(beyond=1),
+        fit=fit_axis(beyond=1),
     ),
     MovementSpecification(
         "SQUEEZE",
         ALL,
         (_ANY_SHAPE, OptionOf(WholeNumbers("axes", -5, 4, counts=(0, 5)), "squeezeDims")),
         lambda settings, raw: [np.squeeze(raw[0], dimensions(settings, "axes") or None)],
-        _fit_squeezed,
+        fit=_fit_squeezed,
         varied=_few_axes,
     ),
     MovementSpecification(

@@ -8,7 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.operators.movement.model_parts import (
+from edgeflare.conform.operators.movement.movement_specification import (
+    MovementSpecification,
+    axis_within,
+)
+from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
     ModelParts,
@@ -16,14 +21,10 @@ from edgeflare.conform.operators.movement.model_parts import (
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.operators.movement.movement_specification import (
-    MovementSpecification,
-    Settings,
-    axis_within,
-)
-from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
 from edgeflare.conform.specification.operator_specification import (
+    BOOL,
     FLOAT,
+    INT8,
     INT16,
     INT32,
     INT64,
@@ -33,6 +34,7 @@ from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
+    Settings,
     Whole,
     dimensions,
     whole,
@@ -107,8 +109,8 @@ REVERSALS = (
             ConstantOf(WholeNumbers("axes", -5, 4, counts=(1, 3))),
         ),
         lambda settings, raw: [np.flip(raw[0], dimensions(settings, "axes"))],
-        _fit_axes,
-        {"int8": 3, "bool": 2},
+        fit=_fit_axes,
+        versions={INT8: 3, BOOL: 2},
     ),
     MovementSpecification(
         "REVERSE_SEQUENCE",
@@ -120,7 +122,7 @@ REVERSALS = (
             IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
         ),
         _reversed_sequences,
-        _fit_sequence,
+        fit=_fit_sequence,
         complete=_draw_lengths,
     ),
     MovementSpecification(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    quantization_parameters,
+    quantization_settings,
+)
 from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
-from edgeflare.conform.specification.parameter import OperatorParameter, Setting
+from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Setting
 from edgeflare.conform.specification.whole_numbers import whole_numbers
 
 
@@ -22,19 +27,27 @@ class ModelParts:
         data: dtype and quantization of what is moved.
         options: options of the operator, by name.
         tensors: tensors that it reads, by their place; those that are left out are not there.
+        results: the tensors that it writes, while a model is read.
 
     """
 
     data: GraphValue
     options: dict[str, Option] = field(default_factory=dict)
     tensors: dict[int, GraphValue] = field(default_factory=dict)
+    results: Sequence[GraphValue] = ()
+
+    def tensor(self, at: int) -> GraphValue:
+        """Return a tensor; UnknownOperatorForm if it is left out."""
+        if at not in self.tensors:
+            raise UnknownOperatorForm(f"it has no operand {at}")
+        return self.tensors[at]
 
     def constant(self, at: int) -> Values:
         """Return the values of a constant; UnknownOperatorForm if it is none."""
-        tensor = self.tensors.get(at)
-        if tensor is None or tensor.values is None:
+        values = self.tensors[at].values if at in self.tensors else None
+        if values is None:
             raise UnknownOperatorForm(f"its operand {at} is no constant")
-        return tensor.values
+        return values
 
 
 class Place(ABC):
@@ -80,18 +93,50 @@ class ShapeOf(Place):
 
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model."""
-        if self.operand not in parts.tensors:
-            raise UnknownOperatorForm(f"it has no operand {self.operand}")
-        return parts.tensors[self.operand].shape
+        return parts.tensor(self.operand).shape
+
+
+class SizeOf(Place):
+    """One dimension of a tensor that is given."""
+
+    def __init__(
+        self, parameter: OperatorParameter, dimension: int, rank: int, operand: int = 0
+    ) -> None:
+        """Declare a place in the shape of an operand that has so many dimensions."""
+        super().__init__(parameter)
+        self.dimension, self.rank, self.operand = dimension, rank, operand
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        given = parts.tensors.get(self.operand, replace(parts.data, shape=(1,) * self.rank))
+        shape = list(given.shape)
+        shape[self.dimension] = int(str(setting))
+        parts.tensors[self.operand] = replace(given, shape=tuple(shape))
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        shape = parts.tensor(self.operand).shape
+        if len(shape) != self.rank:
+            raise UnknownOperatorForm(f"its operand {self.operand} has {len(shape)} dimensions")
+        return shape[self.dimension]
 
 
 class OptionOf(Place):
     """An option."""
 
-    def __init__(self, parameter: OperatorParameter, name: str) -> None:
-        """Declare a place; `name` is the option's in the schema."""
+    def __init__(
+        self, parameter: OperatorParameter, name: str, default: Option | None = None
+    ) -> None:
+        """Declare a place.
+
+        Args:
+            parameter: the parameter that stands there.
+            name: name of the option in the schema.
+            default: what it is in a model that leaves it out; None where none may.
+
+        """
         super().__init__(parameter)
-        self.name = name
+        self.name, self.default = name, default
 
     def write(self, setting: Setting, parts: ModelParts) -> None:
         """Write a setting into a model."""
@@ -99,11 +144,38 @@ class OptionOf(Place):
 
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model."""
-        return option(parts.options, self.name)
+        found = parts.options.get(self.name, self.default)
+        if found is None:
+            raise UnknownOperatorForm(f"it has no option {self.name}")
+        if isinstance(self.parameter, Choice) and found not in self.parameter.settings:
+            raise UnknownOperatorForm(f"its option {self.name} is {found}")
+        return found
+
+
+class CountOf(Place):
+    """How many tensors of one shape are read; declared after the shape."""
+
+    def __init__(self, parameter: OperatorParameter, option: str = "") -> None:
+        """Declare a place; `option` is the one that has the count as well, empty for none."""
+        super().__init__(parameter)
+        self.option = option
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        if self.option:
+            parts.options[self.option] = setting
+        parts.tensors.update(dict.fromkeys(range(int(str(setting))), parts.tensors[0]))
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        return len(parts.tensors)
 
 
 class ReadFrom(Place):
-    """What is written with other parts of a model, and read from them."""
+    """What is written with other parts of a model, and read from them.
+
+    Such as the dtypes and quantization that tensors have from their beginning.
+    """
 
     def __init__(
         self, parameter: OperatorParameter, reading: Callable[[ModelParts], Setting]
@@ -113,11 +185,34 @@ class ReadFrom(Place):
         self._reading = reading
 
     def write(self, setting: Setting, parts: ModelParts) -> None:
-        """Write nothing: `MovementSpecification.complete` does."""
+        """Write nothing: `DeclaredOperator.complete` does."""
 
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model."""
         return self._reading(parts)
+
+
+def quantization_places(
+    type_: str, role: str, tensor: Callable[[ModelParts], GraphValue]
+) -> tuple[Place, ...]:
+    """Return the places of scale and zero point, which a tensor has from its beginning.
+
+    Args:
+        type_: the operator's type; there are none if its tensors are not quantized.
+        role: what the tensor is called, such as "input".
+        tensor: returns it from the parts of a model.
+
+    """
+
+    def place(parameter: OperatorParameter) -> Place:
+        def reading(parts: ModelParts) -> Setting:
+            if (dtype := tensor(parts).dtype) != DTYPES[type_]:
+                raise UnknownOperatorForm(f"its {role} is of {dtype}, not {DTYPES[type_]}")
+            return quantization_settings(tensor(parts), role)[parameter.name]
+
+        return ReadFrom(parameter, reading)
+
+    return tuple(map(place, quantization_parameters(type_, role)))
 
 
 class ConstantOf(Place):
@@ -140,6 +235,28 @@ class ConstantOf(Place):
                 raise UnknownOperatorForm(f"its operand {self.operand} is no single number")
             return int(values.reshape(-1)[0])
         return tuple(int(one) for one in values.reshape(-1))
+
+
+class ItemOf(ConstantOf):
+    """One of several whole numbers of a constant."""
+
+    def __init__(self, parameter: OperatorParameter, at: int, count: int, operand: int = 1) -> None:
+        """Declare a place in a constant operand of so many numbers."""
+        super().__init__(parameter, operand)
+        self.at, self.count = at, count
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model; the numbers in their order."""
+        before = parts.constant(self.operand) if self.at else np.zeros(0, np.int32)
+        numbers = np.append(before, np.asarray(setting, np.int32))
+        parts.tensors[self.operand] = whole_constant(numbers)
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        values = parts.constant(self.operand)
+        if values.size != self.count:
+            raise UnknownOperatorForm(f"its operand {self.operand} has not {self.count} numbers")
+        return int(values.reshape(-1)[self.at])
 
 
 class ColumnOf(ConstantOf):
@@ -192,10 +309,3 @@ class IndexTypeOf(Place):
 def whole_constant(values: Values) -> GraphValue:
     """Return a constant of whole numbers."""
     return GraphValue(values.dtype.name, values.shape, None, np.asarray(values, order="C"))
-
-
-def option(options: Mapping[str, Option], name: str) -> Option:
-    """Return an option; UnknownOperatorForm if the model does not have it."""
-    if name not in options:
-        raise UnknownOperatorForm(f"it has no option {name}")
-    return options[name]

@@ -1,1 +1,0 @@
-"""Operators that are given one tensor: reductions, softmax, normalizations, resizing, ordering."""

@@ -1,0 +1,103 @@
+"""The tensors that operators are given and compute: of what type, and how they are quantized."""
+
+from __future__ import annotations
+
+from edgeflare.conform.operator_graph import GraphValue, Quantization
+from edgeflare.conform.specification.operator_specification import (
+    BOOL,
+    DYNAMIC,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UnknownOperatorForm,
+)
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    OperatorParameter,
+    ScaleParameter,
+    Settings,
+    ZeroPoint,
+    number,
+    whole,
+)
+
+DTYPES = {
+    FLOAT: "float32",
+    INT8: "int8",
+    UINT8: "uint8",
+    INT16: "int16",
+    INT32: "int32",
+    INT64: "int64",
+    BOOL: "bool",
+    DYNAMIC: "float32",
+}
+"""The dtypes of activations, by type."""
+
+TYPES = {dtype: type_ for type_, dtype in DTYPES.items() if type_ != DYNAMIC}
+"""The types by the dtypes of activations."""
+
+QUANTIZED = (INT8, UINT8, INT16)
+
+
+def type_of(value: GraphValue) -> str:
+    """Return the type that an operator on a tensor has.
+
+    Raises:
+        UnknownOperatorForm: there is none, as of a quantized tensor of int32.
+
+    """
+    type_ = TYPES.get(value.dtype)
+    quantized = value.quantization is not None
+    if type_ is None or (type_ in QUANTIZED) != quantized:
+        kind = "quantized " if quantized else ""
+        raise UnknownOperatorForm(f"no type has {kind}tensors of {value.dtype}")
+    quantization_settings(value, "")
+    return type_
+
+
+def quantization_parameters(type_: str, role: str) -> tuple[OperatorParameter, ...]:
+    """Return what says how a tensor is quantized, such as `input_scale` for the role "input"."""
+    if type_ not in QUANTIZED:
+        return ()
+    scale = ScaleParameter(f"{role}_scale")
+    # The zero points of int16 tensors are 0.
+    return (scale,) if type_ == INT16 else (scale, ZeroPoint(f"{role}_zero_point", DTYPES[type_]))
+
+
+def activation(
+    type_: str, shape: tuple[int, ...], configuration: Configuration, role: str
+) -> GraphValue:
+    """Return the tensor of a role."""
+    if type_ not in QUANTIZED:
+        return GraphValue(DTYPES[type_], shape)
+    zero_point = 0 if type_ == INT16 else whole(configuration, f"{role}_zero_point")
+    scale = number(configuration, f"{role}_scale")
+    return GraphValue(DTYPES[type_], shape, Quantization((scale,), zero_point))
+
+
+def quantization_settings(value: GraphValue, role: str) -> Settings:
+    """Return the settings by which a tensor is quantized; none if no tensor of its dtype is.
+
+    Raises:
+        UnknownOperatorForm: it has not one scale, or a zero point that its dtype does not have.
+
+    """
+    if TYPES.get(value.dtype) not in QUANTIZED:
+        return {}
+    scale, zero_point = single_quantization(value)
+    if value.dtype != "int16":
+        return {f"{role}_scale": scale, f"{role}_zero_point": zero_point}
+    if zero_point:
+        raise UnknownOperatorForm(f"an int16 tensor has the zero point {zero_point}")
+    return {f"{role}_scale": scale}
+
+
+def single_quantization(value: GraphValue) -> tuple[float, int]:
+    """Return scale and zero point of a tensor; UnknownOperatorForm where it has none or several."""
+    known = value.quantization
+    if known is None or len(known.scales) != 1:
+        raise UnknownOperatorForm(f"a tensor of {value.dtype} has not one scale")
+    return known.scales[0], known.zero_point

@@ -1,0 +1,241 @@
+"""The declaration of an operator by places, from which its models are built and read alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+
+import numpy as np
+
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    TYPES,
+    activation,
+    quantization_settings,
+    type_of,
+)
+from edgeflare.conform.specification.model_parts import (
+    ModelParts,
+    Place,
+    ShapeOf,
+    SizeOf,
+    quantization_places,
+)
+from edgeflare.conform.specification.operator_specification import (
+    Operand,
+    OperatorReading,
+    OperatorSpecification,
+    UnknownOperatorForm,
+)
+from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Settings
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredOperator(OperatorSpecification):
+    """An operator of which each parameter has a place in a model.
+
+    Parameters, `build` and `read` follow from the places, so that a model that was built is read
+    as what it was built from.
+
+    Attributes:
+        operator: name in the schema.
+        types: the operator's types.
+        places: where each parameter that all types have stands, in their order; those of
+            quantization follow.
+        versions: the lowest version by type, where it is not 1.
+        least_version: returns the lowest version for settings, whatever the type.
+        fixed: options that no parameter stands in.
+        data: the place of the operand that says the type.
+        complete: adds operands and options that follow from the settings or are drawn.
+        fit: returns settings that fit each other, given the one that may not be changed, "" for
+            none; they are unchanged where they did.
+        varied: changes settings that are drawn, where they would not fit or be too much alike.
+        refused: why settings are none that kernels take, None if they do.
+
+    """
+
+    operator: str
+    types: tuple[str, ...]
+    places: tuple[Place, ...]
+    _: KW_ONLY
+    versions: Mapping[str, int] = field(default_factory=dict)
+    least_version: Callable[[Configuration], int] = lambda _: 1
+    fixed: Mapping[str, Option] = field(default_factory=dict)
+    data: int = 0
+    complete: Callable[[Configuration, ModelParts, np.random.Generator], None] = lambda *_: None
+    fit: Callable[[Settings, str], Settings] = lambda settings, _: settings
+    varied: Callable[[Settings, np.random.Generator], Settings] = lambda settings, _: settings
+    refused: Callable[[str, Configuration], str | None] = lambda *_: None
+
+    @abstractmethod
+    def results(
+        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
+    ) -> Sequence[GraphValue]:
+        """Return the tensors that a valid configuration writes."""
+
+    def check(
+        self,
+        reading: OperatorReading,
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],
+    ) -> None:
+        """Raise UnknownOperatorForm unless a reading says all of a model."""
+        present = [one for one in operands if one is not None]
+        expected = self.results(reading.type, reading.configuration, present)
+        if len(results) != len(expected):
+            raise UnknownOperatorForm(f"{self.operator} writes {len(results)} tensors")
+        for one, other in zip(results, expected, strict=True):
+            self.check_alike("writes", one, other)
+
+    def check_alike(self, verb: str, found: GraphValue | None, expected: GraphValue) -> None:
+        """Raise UnknownOperatorForm unless a tensor is as another one, but for its values."""
+        if found is None:
+            raise UnknownOperatorForm(f"{self.operator} {verb} too few tensors")
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            raise UnknownOperatorForm(
+                f"{self.operator} {verb} {found.dtype} {found.shape}, "
+                f"where {expected.dtype} {expected.shape} would be right"
+            )
+        if found.quantization != expected.quantization:
+            raise UnknownOperatorForm(
+                f"{self.operator} {verb} a tensor quantized as {found.quantization}, "
+                f"where {expected.quantization} would be right"
+            )
+
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
+        return (*self.places, *quantization_places(type_, "input", lambda parts: parts.data))
+
+    def fixed_options(self, type_: str) -> Mapping[str, Option]:  # noqa: ARG002 - mostly one for all
+        """Return the options of a type that no parameter stands in."""
+        return self.fixed
+
+    def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
+        """Return a tensor with the dtype and the quantization of those of a role."""
+        return activation(type_, (), configuration, role)
+
+    def type_of(self, data: GraphValue) -> str:
+        """Return the type by the tensor that says it; UnknownOperatorForm if there is none."""
+        return type_of(data)
+
+    def read_type(
+        self,
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],  # noqa: ARG002 - of those of which two types read the same
+    ) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        data = operands[self.data] if self.data < len(operands) else None
+        if data is None:
+            raise UnknownOperatorForm(f"{self.operator} without its operand {self.data}")
+        return self.type_of(data)
+
+    def version(self, type_: str, configuration: Configuration) -> int:
+        """Return the lowest version that has a configuration."""
+        return max(self.versions.get(type_, 1), self.least_version(configuration))
+
+    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
+        """Return the parameters of a type."""
+        return tuple(one.parameter for one in self.places_of(type_))
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:
+        """Return why a configuration is no valid model, or None."""
+        return self.refused(type_, configuration)
+
+    def adapted(self, type_: str, configuration: Configuration, changed: str) -> Configuration:
+        """Return a configuration in which what depends on a changed setting follows it."""
+        known = {one.name: one for one in self.parameters(type_)}
+        if known[changed].fault(configuration[changed]):
+            return configuration
+        return self.fit(dict(configuration), changed)
+
+    def build(
+        self, type_: str, configuration: Configuration, rng: np.random.Generator
+    ) -> OperatorGraph:
+        """Return the model of a valid configuration, in the lowest version that does."""
+        parts = self.parts(type_, configuration)
+        self.fill(type_, configuration, parts, rng)
+        operands = [parts.tensors[at] for at in range(len(parts.tensors))]
+        results = self.results(type_, configuration, operands)
+        version = self.version(type_, configuration)
+        return OperatorGraph.of_operator(self.operator, operands, results, parts.options, version)
+
+    def parts(self, type_: str, configuration: Configuration) -> ModelParts:
+        """Return what the settings alone say of a model."""
+        parts = ModelParts(
+            self.form(type_, configuration, "input"), dict(self.fixed_options(type_))
+        )
+        for place in self.places_of(type_):
+            place.write(configuration[place.parameter.name], parts)
+        return parts
+
+    def fill(
+        self,
+        type_: str,  # noqa: ARG002 - of those whose constants depend on it
+        configuration: Configuration,
+        parts: ModelParts,
+        rng: np.random.Generator,
+    ) -> None:
+        """Add what the settings do not say of a model, such as the values of constants."""
+        self.complete(configuration, parts, rng)
+
+    def read(self, graph: OperatorGraph) -> OperatorReading:
+        """Return what a model of this one operator is."""
+        (node,) = graph.nodes
+        operands, results = graph.operands(node), graph.results(node)
+        reading = self.reading(node.options, operands, results)
+        self.check(reading, operands, results)
+        return reading
+
+    def reading(
+        self,
+        options: Mapping[str, Option],
+        operands: Sequence[GraphValue | None],
+        results: Sequence[GraphValue],
+    ) -> OperatorReading:
+        """Return what an operator is by the places of its parameters; see `read`."""
+        type_ = self.read_type(operands, results)
+        if type_ not in self.types:
+            raise UnknownOperatorForm(
+                f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
+            )
+        for name, setting in self.fixed_options(type_).items():
+            if options.get(name) != setting:
+                raise UnknownOperatorForm(f"its option {name} is {options.get(name)}")
+        tensors = {at: one for at, one in enumerate(operands) if one is not None}
+        parts = ModelParts(tensors[self.data], dict(options), tensors, results)
+        settings = {one.parameter.name: one.read(parts) for one in self.places_of(type_)}
+        return OperatorReading(type_, settings)
+
+    def known_settings(
+        self,
+        options: Mapping[str, Option],
+        operands: Sequence[Operand | None],
+        results: Sequence[GraphValue],
+    ) -> Configuration:
+        """Return the settings that have places in all types, whatever dtype operands have here.
+
+        See `exact`, which may be given real values in the place of quantized ones.
+        """
+        tensors = {at: replace(one.value, values=one.raw) for at, one in enumerate(operands) if one}
+        parts = ModelParts(next(iter(tensors.values())), dict(options), tensors, results)
+        return {one.parameter.name: one.read(parts) for one in self.places}
+
+    def with_input(
+        self, type_: str, configuration: Configuration, value: GraphValue
+    ) -> Configuration | None:
+        """Return a configuration near another, whose first operand is a tensor of another model."""
+        parts, settings = ModelParts(value, {}, {self.data: value}), dict(configuration)
+        try:
+            if self.type_of(value) != TYPES[DTYPES[type_]]:
+                return None
+            for place in self.places_of(type_):
+                if isinstance(place, ShapeOf | SizeOf) and place.operand == self.data:
+                    settings[place.parameter.name] = found = place.read(parts)
+                    if place.parameter.fault(found) is not None:
+                        return None
+            scales = quantization_settings(value, "input") if "input_scale" in settings else {}
+            return self.fit(settings | scales, "")
+        except UnknownOperatorForm:
+            return None
