@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.statistics.normal import normal_deviate
+from edgeflare.statistics.distributions import normal_deviate
 from edgeflare.statistics.standard_forms import standardized
 
 Column = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The interval of a difference, from the intervals of its two parts (MOVER).
+"""The interval of a difference from those of its two parts (MOVER), and the p-value of an interval.
 
 Zou and Donner, "Construction of confidence limits about effect measures: a general approach",
 Statistics in Medicine 27 (2008).
@@ -7,7 +7,10 @@ Statistics in Medicine 27 (2008).
 from __future__ import annotations
 
 from math import hypot
+from statistics import NormalDist
 from typing import Protocol
+
+from edgeflare.statistics.distributions import normal_deviate
 
 
 class IntervalEstimate(Protocol):
@@ -36,3 +39,20 @@ def difference(one: IntervalEstimate, other: IntervalEstimate) -> tuple[float, f
     below = hypot(one.estimate - one.low, other.high - other.estimate)
     above = hypot(one.high - one.estimate, other.estimate - other.low)
     return estimate, estimate - below, estimate + above
+
+
+def p_value_of_interval(estimate: float, low: float, high: float, confidence: float) -> float:
+    """Return the two-sided p-value of 0, from the limit on that side of an estimate.
+
+    Args:
+        estimate: what was estimated.
+        low: lower limit of its interval.
+        high: upper limit.
+        confidence: confidence of the interval.
+
+    """
+    away = abs(estimate)
+    reach = estimate - low if estimate > 0.0 else high - estimate
+    if away == 0.0 or reach <= 0.0:
+        return 1.0 if away == 0.0 else 0.0
+    return 2.0 * NormalDist().cdf(-normal_deviate(confidence) * away / reach)

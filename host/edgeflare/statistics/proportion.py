@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import ceil, sqrt
 from typing import Final
 
 import msgspec
 
 from edgeflare.statistics.binomial import exact_interval
-from edgeflare.statistics.normal import normal_deviate
+from edgeflare.statistics.distributions import normal_deviate
 
 
 class ShareEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +81,20 @@ def wilson_interval(share: float, draws: float, confidence: float) -> tuple[floa
     spread = share * (1.0 - share)
     half = deviate / (draws + deviate**2) * (spread * draws + deviate**2 / 4.0) ** 0.5
     return middle - half, middle + half
+
+
+def sample_size(half_width: float, confidence: float, items: int, rate: float) -> int:
+    """Return how many of so many items a simple random sample needs for an interval of a rate.
+
+    Args:
+        half_width: half the width that the interval may have.
+        confidence: confidence of the interval.
+        items: items that the sample is drawn from, without replacement.
+        rate: rate that is expected.
+
+    """
+    unbounded = rate * (1.0 - rate) * (normal_deviate(confidence) / half_width) ** 2
+    return ceil(unbounded / (1.0 + unbounded / items))
 
 
 def inputs_to_decide(at: Callable[[float], ShareEstimate], limit: float) -> int | None:

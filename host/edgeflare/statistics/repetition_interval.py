@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.statistics.quantiles import student_quantile
+from edgeflare.statistics.distributions import student_quantile
 
 _ROUNDING: Final = 1e-15
 """A mean that is not above this is 0 with errors of rounding."""

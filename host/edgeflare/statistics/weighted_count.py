@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.statistics.quantiles import gamma_quantile
+from edgeflare.statistics.distributions import gamma_quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.statistics.binomial import sign_test
-from edgeflare.statistics.mover import difference
+from edgeflare.statistics.mover import difference, p_value_of_interval
 from edgeflare.statistics.multiple_comparisons import holm
-from edgeflare.statistics.normal import p_value_of_interval
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts, headline
 from edgeflare.survey.rates.rate import Rate, SignedEstimate
 from edgeflare.survey.rates.slices import items_by_condition, surveyed

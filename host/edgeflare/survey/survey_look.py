@@ -14,7 +14,7 @@ from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY
-from edgeflare.statistics.normal import sample_size
+from edgeflare.statistics.proportion import sample_size
 from edgeflare.survey.items.survey_items import require_same_inputs
 from edgeflare.survey.record.survey_journal import require_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY, plan_with_more

@@ -29,7 +29,7 @@ from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare.statistics.quantiles import require_scipy
+from edgeflare.statistics.distributions import require_scipy
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
 from edgeflare.survey.gates.gate_judgement import (
     JudgedGates,

@@ -17,6 +17,7 @@ from edgeflare.core.answer import Confusion
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows, without_ones
 from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.standard_forms import doubled_ranks, standardized
 from edgeflare.tasks.value_decoder import ValueAnswer
 
 _Scores = NDArray[np.float64]
@@ -72,7 +73,11 @@ def _by_likeness(
     """
     mine, first = np.unique(rows[:, 0], return_inverse=True)
     its, second = np.unique(rows[:, 1], return_inverse=True)
-    ranks = None if scores is None else (_ranks(scores[0][:, mine]), _ranks(scores[1][:, its]))
+    ranks = (
+        None
+        if scores is None
+        else (doubled_ranks(scores[0][:, mine]), doubled_ranks(scores[1][:, its]))
+    )
 
     def fit(seeds: NDArray[np.bool_]) -> _Image:
         used = seeds[seed]
@@ -81,8 +86,8 @@ def _by_likeness(
         sizes = np.sqrt(shared.sum(axis=1))[:, None] * np.sqrt(shared.sum(axis=0))
         likeness = shared / np.maximum(sizes, 1.0)
         if ranks is not None:
-            one, other = (_standardized(each[seeds]) for each in ranks)
-            likeness += one.T @ other
+            one, other = (standardized(each[seeds].astype(np.float64)) for each in ranks)
+            likeness += one.T @ other / max(1, len(one))
         best, back = likeness.argmax(axis=1), likeness.argmax(axis=0)
         return {
             int(mine[i]): int(its[j])
@@ -138,23 +143,6 @@ def _moved(image: _Image, rows: Confusion) -> list[tuple[int, int]]:
     ]
     stays = any(2 * there.get((to, to), 0) > sizes.get(to, 0) for _, to in moved)
     return [] if stays or len(moved) < _LEAST_MOVED else moved
-
-
-def _ranks(scores: _Scores) -> _Scores:
-    """Return the rank of each seed in each class, equal scores having one: (seeds, classes)."""
-    ranks = np.empty_like(scores)
-    for at, column in enumerate(scores.T):
-        _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
-        ranks[:, at] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks
-
-
-def _standardized(columns: _Scores) -> _Scores:
-    """Return columns of mean 0 and length 1; zeros where they are constant."""
-    centred = columns - columns.mean(axis=0)
-    lengths = np.linalg.norm(centred, axis=0)
-    standardized: _Scores = centred / np.where(lengths > 0.0, lengths, np.inf)
-    return standardized
 
 
 _MOST_VALUES = 1024

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Share
+from edgeflare.statistics.distributions import normal_deviate
 from edgeflare.statistics.mover import difference
-from edgeflare.statistics.normal import normal_deviate
 from edgeflare.statistics.proportion import wilson_interval
 from edgeflare.statistics.weighted_count import CountLimits, count_limits
 from edgeflare.survey.items.sample import Fact, Sample

@@ -1,8 +1,15 @@
-"""Quantiles of distributions that scipy knows, which is an extra and slow to import."""
+"""Quantiles of distributions: normal, gamma, and Student's t."""
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 from edgeflare.errors import UserError
+
+
+def normal_deviate(confidence: float = 0.95) -> float:
+    """Return the standard errors to each side of an estimate in an interval of a confidence."""
+    return NormalDist().inv_cdf(0.5 + confidence / 2.0)
 
 
 def gamma_quantile(share: float, mean: float, variance: float) -> float:
