@@ -4,7 +4,7 @@
 PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
-EXTRAS = .[audio,detection,dev,micro,onnx,plots,repair,report,survey]
+EXTRAS = .[audio,detection,dev,onnx,plots,repair,report,runtimes,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -7,25 +7,6 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Kernels(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    KERNELS_UNSPECIFIED: _ClassVar[Kernels]
-    KERNELS_XNNPACK: _ClassVar[Kernels]
-    KERNELS_BUILTIN: _ClassVar[Kernels]
-    KERNELS_REFERENCE: _ClassVar[Kernels]
-    KERNELS_COMPILED_CPU: _ClassVar[Kernels]
-    KERNELS_GPU: _ClassVar[Kernels]
-    KERNELS_NPU: _ClassVar[Kernels]
-    KERNELS_MICRO: _ClassVar[Kernels]
-KERNELS_UNSPECIFIED: Kernels
-KERNELS_XNNPACK: Kernels
-KERNELS_BUILTIN: Kernels
-KERNELS_REFERENCE: Kernels
-KERNELS_COMPILED_CPU: Kernels
-KERNELS_GPU: Kernels
-KERNELS_NPU: Kernels
-KERNELS_MICRO: Kernels
-
 class ProtocolVersion(_message.Message):
     __slots__ = ("major", "minor")
     MAJOR_FIELD_NUMBER: _ClassVar[int]
@@ -176,7 +157,7 @@ class OpenSessionRequest(_message.Message):
     ACCELERATION_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     model_sha256: str
-    kernels: Kernels
+    kernels: int
     threads: int
     delegate: ExternalDelegate
     warmup: int
@@ -186,7 +167,7 @@ class OpenSessionRequest(_message.Message):
     invocation: Invocation
     acceleration: Acceleration
     arena_bytes: int
-    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ..., acceleration: _Optional[_Union[Acceleration, _Mapping]] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[int] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ..., acceleration: _Optional[_Union[Acceleration, _Mapping]] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "shape", "dtype", "scale", "zero_point", "index")

@@ -1,13 +1,19 @@
-"""The kernel sets: what people, the wire and the runtime call them, and what an NPU's need."""
+"""The kernel sets and their runtimes: all that host, wire and agent have to know of each.
+
+A row says what a kernel set is called and what it has; nothing else names one for its own sake.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeGuard
+from typing import Final, Literal, TypeGuard, get_args
 
-Kernels = Literal["xnnpack", "builtin", "reference", "compiled-cpu", "gpu", "npu", "micro"]
+TFLiteKernels = Literal["xnnpack", "builtin", "reference"]
+"""The name of a kernel set of TFLite's interpreter, which every host has."""
+
+Kernels = Literal[TFLiteKernels, "compiled-cpu", "gpu", "npu", "micro"]
 """The name of a kernel set, as profiles, ensembles, runs and reports have it."""
 
 
@@ -16,19 +22,57 @@ class KernelSet:
     """The kernels that run the operators of a model.
 
     Attributes:
-        number: in `OpenSessionRequest.kernels`.
+        number: in `OpenSessionRequest.kernels`; never given to another one.
         runtime: the runtime that has it, by the name of its package in the agent.
         title: for sentences, behind "the".
         own_name: what that runtime calls it: of `tflite` a member of `OpResolverType`, of
-            `compiled` one of `HardwareAccelerator`; `micro` has no name for its only one.
+            `compiled` one of `HardwareAccelerator`; empty for the only one of a runtime.
+        accelerator: whether it is of an accelerator beside the CPU, which may not take all nodes,
+            and computes in a precision of its own.
+        threads: whether it computes on as many threads as it is told.
 
     """
 
     number: int
     runtime: str
     title: str
-    own_name: str
+    own_name: str = ""
+    accelerator: bool = False
+    threads: bool = True
 
+    @property
+    def blamed(self) -> str:
+        """What `explain` calls it where it is to blame: of XNNPACK any delegate."""
+        return "delegate" if self.own_name == "AUTO" else self.title
+
+
+@dataclass(frozen=True)
+class RuntimePackage:
+    """A package without which a runtime is not there, beside that of TFLite's interpreter.
+
+    Attributes:
+        distribution: its name on the package index.
+        module: its name for imports.
+        extra: the extra of EdgeFlare that brings it.
+        remark: where it can be installed, in brackets; empty for everywhere.
+
+    """
+
+    distribution: str
+    module: str
+    extra: str
+    remark: str = ""
+
+    @property
+    def mend(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'edgeflare[{self.extra}]'"
+
+
+RUNTIME_PACKAGES: Final[Mapping[str, RuntimePackage]] = {
+    "micro": RuntimePackage("tflite-micro", "tflite_micro", "micro", "(x86-64 only)"),
+}
+"""The package of each runtime that takes one of its own, by the runtime's name."""
 
 KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     # The delegate where it takes the operator, optimized built-in kernels elsewhere.
@@ -37,15 +81,13 @@ KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     # BUILTIN_REF applies no default delegate either.
     "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF"),
     "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU"),
-    "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU"),
-    "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU"),
-    "micro": KernelSet(7, "micro", "TFLite Micro kernels", ""),
+    "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU", accelerator=True, threads=False),
+    "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU", accelerator=True, threads=False),
+    "micro": KernelSet(7, "micro", "TFLite Micro kernels", threads=False),
 }
 """All of them by name, that which a runtime takes by itself first."""
 
-TFLITE_KERNEL_SETS: Final[tuple[Kernels, ...]] = tuple(
-    name for name, known in KERNEL_SETS.items() if known.runtime == "tflite"
-)
+TFLITE_KERNEL_SETS: Final[tuple[TFLiteKernels, ...]] = get_args(TFLiteKernels)
 """Those of TFLite's interpreter, which every host has."""
 
 
@@ -56,10 +98,15 @@ def is_kernel_set(name: str) -> TypeGuard[Kernels]:
 
 def accelerated(kernels: Kernels) -> bool:
     """Tell whether a kernel set is of an accelerator beside the CPU; it may not take all nodes."""
-    return kernels in ("gpu", "npu")
+    return KERNEL_SETS[kernels].accelerator
 
 
-def is_tflite_kernel_set(name: str) -> TypeGuard[Kernels]:
+def runtime_package(kernels: Kernels) -> RuntimePackage | None:
+    """Return the package that a kernel set needs; None where it is that of TFLite's interpreter."""
+    return RUNTIME_PACKAGES.get(KERNEL_SETS[kernels].runtime)
+
+
+def is_tflite_kernel_set(name: str) -> TypeGuard[TFLiteKernels]:
     """Tell whether TFLite's interpreter has a kernel set of this name."""
     return name in TFLITE_KERNEL_SETS
 

@@ -11,6 +11,7 @@ import pytest
 
 from edgeflare_agent.runtime import Delegate, IsolatedModel, Options
 from edgeflare_protos import agent_pb2
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 pytestmark = pytest.mark.gcc
 
@@ -59,5 +60,5 @@ def test_the_host_is_told(
     client = connect(start_agent("--allow-delegate", library))
     options = {"take": "1", "mark": str(tmp_path / "loaded")}
     delegate = agent_pb2.ExternalDelegate(library=library, options=options)
-    opened = client.open(float_model, kernels="KERNELS_XNNPACK", delegate=delegate)
+    opened = client.open(float_model, kernels=KERNEL_SETS["xnnpack"].number, delegate=delegate)
     assert (opened.external_nodes, opened.delegated_nodes, opened.total_nodes) == (1, 2, 2)

@@ -24,7 +24,12 @@ from edgeflare_agent.runtime.model_runtime import (
     offered_kernel_sets,
     runtime_with,
 )
-from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import (
+    KERNEL_SETS,
+    TFLITE_KERNEL_SETS,
+    Kernels,
+    RuntimePackage,
+)
 from graph_writer import write_state_model
 
 CHOOSE = """
@@ -225,7 +230,8 @@ def test_where_it_is_not_installed_the_line_says_what_to_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runtime = micro_runtime.RUNTIME
-    monkeypatch.setattr(micro_runtime, "_PACKAGE", "no_such_package")
+    lacking = RuntimePackage("tflite-micro", "no_such_package", "micro")
+    monkeypatch.setattr(micro_runtime, "_PACKAGE", lacking)
     assert not runtime.offers("micro")
     with pytest.raises(RuntimeMissing, match=r"pip install 'edgeflare\[micro\]'"):
         runtime.load()

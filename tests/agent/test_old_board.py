@@ -16,6 +16,7 @@ import edgeflare_agent
 import edgeflare_protos
 from agent_calls import DESCRIBE, refused
 from edgeflare_protos import agent_pb2
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS
 
 pytestmark = pytest.mark.old_board
 
@@ -36,7 +37,7 @@ def test_it_says_which_runtime_it_is(client: Any) -> None:
 
 @pytest.mark.parametrize(
     "kernels",
-    [agent_pb2.KERNELS_XNNPACK, agent_pb2.KERNELS_BUILTIN, agent_pb2.KERNELS_REFERENCE],
+    [KERNEL_SETS[name].number for name in TFLITE_KERNEL_SETS],
 )
 def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
     client: Any,
@@ -57,7 +58,7 @@ def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
 
 
 def test_it_counts_delegated_nodes_of_a_float_model(client: Any, float_model: Path) -> None:
-    session = client.open(float_model, kernels=agent_pb2.KERNELS_XNNPACK)
+    session = client.open(float_model, kernels=KERNEL_SETS["xnnpack"].number)
     assert (session.delegated_nodes, session.total_nodes) == (2, 2)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from edgeflare_agent.requests import check_batch, check_capture, model_chunks, session_options
 from edgeflare_agent.runtime import Invocation, IsolatedModel
 from edgeflare_protos import agent_pb2
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
@@ -31,7 +32,7 @@ UINT32 = 2**32 - 1
 
 
 def opening(**changes: Any) -> agent_pb2.OpenSessionRequest:
-    usual = {"kernels": agent_pb2.KERNELS_BUILTIN, "threads": 1, "input_timeout_seconds": 5.0}
+    usual = {"kernels": KERNEL_SETS["builtin"].number, "threads": 1, "input_timeout_seconds": 5.0}
     return agent_pb2.OpenSessionRequest(**{**usual, **changes})
 
 
@@ -89,11 +90,11 @@ def test_a_delegate_that_was_not_allowed_is_refused(library: str) -> None:
         session_options(opening(delegate=delegate), ["/opt/libgood.so"])
 
 
-@pytest.mark.parametrize("kernels", ["COMPILED_CPU", "GPU", "NPU", "MICRO"])
-def test_a_delegate_is_for_the_kernels_of_the_interpreter(kernels: str) -> None:
+@pytest.mark.parametrize("kernels", sorted(KERNEL_SETS.keys() - set(TFLITE_KERNEL_SETS)))
+def test_a_delegate_is_for_the_kernels_of_the_interpreter(kernels: Kernels) -> None:
     delegate = agent_pb2.ExternalDelegate(library="lib.so")
     with pytest.raises(ValueError, match=r"'lib\.so' is loaded by TFLite's interpreter"):
-        session_options(opening(kernels=f"KERNELS_{kernels}", delegate=delegate), ["lib.so"])
+        session_options(opening(kernels=KERNEL_SETS[kernels].number, delegate=delegate), ["lib.so"])
 
 
 @pytest.mark.parametrize("size", [0, CHUNK_BYTES + 1])

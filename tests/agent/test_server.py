@@ -16,7 +16,7 @@ from agent_calls import batch, opening, refused
 from edgeflare_agent import __version__
 from edgeflare_agent.runtime import offered_kernel_sets, runtime_info
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     FAILURE_TEXT_BYTES,
@@ -71,7 +71,7 @@ def test_a_model_sent_and_run_answers_as_the_interpreter_does(
     client: Any, name: Kernels, int8_model: Path, harmless_inputs: Inputs, reference: Reference
 ) -> None:
     inputs = harmless_inputs(64)
-    session = client.open(int8_model, kernels=f"KERNELS_{name.upper()}")
+    session = client.open(int8_model, kernels=KERNEL_SETS[name].number)
     (given,), (asked,) = session.inputs, session.outputs
     assert (given.name, list(given.shape), given.dtype) == ("x", [1, 8], "int8")
     assert (given.zero_point, list(asked.shape), asked.scale) == (-3, [1, 4], 1 / 256)
@@ -289,7 +289,7 @@ def test_many_sessions_run_side_by_side_up_to_a_bound(
     inputs = harmless_inputs(30)
     kernels: tuple[Kernels, ...] = ("xnnpack", "reference")
     sessions = [
-        (client.open(int8_model, kernels=f"KERNELS_{name.upper()}"), name) for name in kernels * 4
+        (client.open(int8_model, kernels=KERNEL_SETS[name].number), name) for name in kernels * 4
     ]
     assert len({session.session_id for session, _ in sessions}) == 8
     calls = [

@@ -33,7 +33,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.run.plan import Plan
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer
 from edgeflare.tasks.threshold import ScoreAnswer
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import TFLiteKernels
 from graph_writer import GraphWriter, write_state_model
 from tampering import COMPRESSED, constant_of, with_constant
 
@@ -41,7 +41,7 @@ FRAMES = PairInput("x", "array", {"lowest": -1.0, "highest": 1.0})
 BOARD = find_profile("emulated-builtin")
 
 
-def opened(stack: ExitStack, pair: Pair, kernels: Kernels = "xnnpack") -> OpenedPair:
+def opened(stack: ExitStack, pair: Pair, kernels: TFLiteKernels = "xnnpack") -> OpenedPair:
     plan = Plan("boundary", Goal(), ("emulated-builtin",), ensemble=(kernels,))
     return open_pair(pair, plan, [BOARD], stack)
 

@@ -32,6 +32,7 @@ from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 
 @dataclass(frozen=True)
@@ -216,11 +217,9 @@ def test_devices_shipped_and_of_ones_own(
     (tmp_path / "device_profiles").mkdir()
     (tmp_path / "device_profiles" / "emulated-mine.toml").write_text('extends = "emulated-builtin"')
     (tmp_path / "device_profiles" / "emulated-broken.toml").write_text("threads = 0")
-    assert complete(f"edgeflare {before} emulated-") == [
-        *("emulated-all", "emulated-builtin", "emulated-builtin-slow", "emulated-compiled-cpu"),
-        *("emulated-gpu", "emulated-micro", "emulated-mine"),
-        *("emulated-reference", "emulated-xnnpack"),
-    ]
+    shipped = {f"emulated-{name}" for name in KERNEL_SETS.keys() - {"npu"}}
+    others = {"emulated-all", "emulated-builtin-slow", "emulated-mine"}
+    assert complete(f"edgeflare {before} emulated-") == sorted(shipped | others)
     assert complete(f"edgeflare {before} ss") == ["ssh://"]
 
 

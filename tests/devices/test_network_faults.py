@@ -38,6 +38,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import message_crc32, set_seal
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 from laboratory import Watched, untimed
 from proxy import FaultyProxy
 
@@ -357,7 +358,7 @@ def test_a_session_of_what_was_not_asked_for_is_not_believed(
     def opened_with_other_kernels(
         reply: wire.OpenSessionReply, request: wire.OpenSessionRequest
     ) -> None:
-        request.kernels = wire.KERNELS_REFERENCE
+        request.kernels = KERNEL_SETS["reference"].number
         reply.request_crc32 = message_crc32(request)
         set_seal(reply)
 

@@ -23,7 +23,7 @@ from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.explanation import explained_evidence
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
-from edgeflare.diagnose.verdict import MarginShares, Name, Which, judge
+from edgeflare.diagnose.verdict import WHICH, MarginShares, Name, Which, judge
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
@@ -375,7 +375,7 @@ def test_any_table_has_a_verdict_that_fits_the_labels(evidence: Evidence) -> Non
     f = None if evidence.original is None else evidence.original.label
     h, g = evidence.twin.label, evidence.device.label
     if verdict.name in ("kernel", "several"):
-        assert verdict.which in get_args(Which)
+        assert verdict.which in WHICH
         assert h != g
     if verdict.name == "compression":
         assert h == g

@@ -9,7 +9,7 @@ run in order, in a new folder that holds the examples. What a block is for stand
     ```bash server       runs beside what follows, until the next server or the end of the page
     ```bash old_board    runs in a test of its own, which needs that environment
     ```bash whitebox     its page runs where that extra is installed, as it is in CI
-    ```bash fleet        needs Ray, of the extra fleet; so do gpu and micro what they are called
+    ```bash fleet        needs Ray, of the extra fleet; so do kernel sets, by their names
     ```toml some/file    is written to that file; so is ```python some_file
     ```python            runs
     ```text              is for readers
@@ -40,6 +40,7 @@ import pytest
 from typer.main import get_command
 
 from edgeflare.cli.app import LazyCommand, app
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 from forked_commands import forked_edgeflare
 from free_port import free_port
 
@@ -296,7 +297,7 @@ def test_every_block_says_what_it_is() -> None:
         assert len(fences) == 2 * len(blocks(page)), page
         for block in blocks(page):
             assert block.language in {"bash", "python", "toml", "text"}, (page, block)
-            words = {"", "server", "fleet", "gpu", "micro", "old_board", "whitebox"}
+            words = {"", "server", "fleet", "old_board", "whitebox", *KERNEL_SETS}
             assert block.language != "bash" or block.word in words, page
 
 

@@ -12,6 +12,7 @@ import grpc
 import pytest
 
 from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 PATIENT_SECONDS = 200
 DESCRIBE = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR))
@@ -19,7 +20,7 @@ DESCRIBE = agent_pb2.DescribeRequest(protocol=agent_pb2.ProtocolVersion(major=PR
 
 def opening(model: Path, **fields: Any) -> agent_pb2.OpenSessionRequest:
     """Return the request to open a model on one thread of built-in kernels, or as `fields` say."""
-    usual = {"kernels": agent_pb2.KERNELS_BUILTIN, "threads": 1, "input_timeout_seconds": 10.0}
+    usual = {"kernels": KERNEL_SETS["builtin"].number, "threads": 1, "input_timeout_seconds": 10.0}
     sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
     return agent_pb2.OpenSessionRequest(**{"model_sha256": sha256, **usual, **fields})
 

@@ -43,7 +43,7 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import TFLiteKernels
 from scripted_health import scripted_device
 
 SIDE = 6
@@ -129,7 +129,7 @@ class Laboratory:
     folder: Path
     images: NDArray[np.uint8]
     models: dict[Arm, Invoke]
-    members: dict[Kernels, Invoke] = field(default_factory=dict)
+    members: dict[TFLiteKernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
     interface: PairInterface = field(default_factory=PairInterface)
     recovered: list[int] = field(default_factory=list)

@@ -201,7 +201,9 @@ class ModelRuntime(Protocol):
         """Open a model in this very process, which a broken one takes along.
 
         Raises:
-            ModelRejected: the runtime refuses the model, or the options.
+            ModelRejected: the runtime refuses the model, or the options. Where it is for one
+                operator, `conform` has to know of which: "… has no operator ADD", or without
+                delegates "… refuses ADD, node 3: why".
 
         """
         ...

@@ -39,7 +39,7 @@ from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import Kernels, TFLiteKernels
 
 _INPUTS_IN_BATCH = 64
 """Inputs in one message at most, where nothing but their answers is wanted."""
@@ -77,7 +77,7 @@ class OpenedPair:
     seeds: Seeds
     panel: Panel
     devices: tuple[Device, ...]
-    ensemble: tuple[Kernels, ...]
+    ensemble: tuple[TFLiteKernels, ...]
     opening_seconds: float
     white_box: WhiteBox
     stages: DeviceStages | None = None

@@ -18,7 +18,7 @@ from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import TFLiteKernels
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
@@ -32,7 +32,7 @@ They take 16 to 40 times XNNPACK's time; above, the optimized built-in kernels s
 about 4 times (ResNet-20: 9.6, 1.0 and 0.24 ms)."""
 
 
-def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
+def default_ensemble(pair: Pair, find: Find) -> tuple[TFLiteKernels, ...]:
     """Return an ensemble of two where kernels are looked for, and the twin alone elsewhere.
 
     Raises:
@@ -69,7 +69,7 @@ def require_seed_ids(plan: Plan, taken: SeedIds, pair: str) -> None:
     raise UserError(f"{said} {pair} has {len(taken)} (0 to {taken.last})")
 
 
-def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: Pair) -> Plan:
+def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[TFLiteKernels, ...], pair: Pair) -> Plan:
     """Return the plan with the ensemble that was opened, its operators, bounds and parameters.
 
     Raises:

@@ -14,7 +14,7 @@ from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.transports.transport_plugin import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
-from edgeflare_protos.kernel_sets import VENDOR_SDKS, equipped_vendors
+from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, VENDOR_SDKS, equipped_vendors
 
 _REINSTALL: Final = "pip install --force-reinstall edgeflare"
 
@@ -36,7 +36,10 @@ def check_installation() -> list[Check]:
             needed=not interpreted,
         ),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
-        _package("tflite-micro", "pip install 'edgeflare[micro]' (x86-64 only)"),
+        *(
+            _package(one.distribution, f"{one.mend} {one.remark}".strip())
+            for one in RUNTIME_PACKAGES.values()
+        ),
         check_npu(),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
         _package("jax", "pip install 'edgeflare[whitebox]' (gradients)"),

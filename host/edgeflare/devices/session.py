@@ -186,7 +186,7 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
         delegate = wire.ExternalDelegate(library=profile.delegate, options=profile.delegate_options)
     return wire.OpenSessionRequest(
         model_sha256=sha256,
-        kernels=wire.Kernels.Name(KERNEL_SETS[profile.kernels].number),
+        kernels=KERNEL_SETS[profile.kernels].number,
         threads=profile.threads,
         acceleration=wire.Acceleration(
             float32=profile.precision == "fp32", fallback=profile.fallback

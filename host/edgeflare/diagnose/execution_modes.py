@@ -20,7 +20,7 @@ from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Evaluator, Invocation, Signature
 from edgeflare.models.tflite import open_tflite
-from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, accelerated
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels, accelerated
 
 REPEATS = 3
 """Answers of the device in its own mode; a single one could be chance. Other modes give two."""
@@ -304,7 +304,7 @@ def _other_modes(device: Device) -> Iterator[ExecutionMode]:
 
 def other_threads(profile: Profile) -> int | None:
     """Return another number of threads than a profile's; None where its kernels have no threads."""
-    if accelerated(profile.kernels) or profile.kernels == "micro":
+    if not KERNEL_SETS[profile.kernels].threads:
         return None
     return 1 if profile.threads > 1 else MANY_THREADS
 

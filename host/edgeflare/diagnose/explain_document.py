@@ -34,7 +34,6 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Sha256
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
-from edgeflare_protos.kernel_sets import Kernels
 
 EXPLANATIONS: Final = "explain.json"
 """Name of the document in the run directory."""
@@ -185,7 +184,7 @@ class ExplainedVote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """
 
     arm: Arm
-    kernels: Kernels | None
+    kernels: str | None
     threads: CountFromOne
     delegated_nodes: Count | None
     total_nodes: Count | UnsetType | None = UNSET

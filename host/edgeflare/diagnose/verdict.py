@@ -6,10 +6,11 @@ blamed; if the models do not get the same input, quantization cannot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal, TypeAlias, get_args
 
+from edgeflare.diagnose.compression_error import Grade
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, ExecutionMode, Vote
 from edgeflare.record.json_types import Share
@@ -38,36 +39,17 @@ STAGE_PLACES: dict[str, str] = {
 }
 """Where the difference begins, for the verdicts that name stages of the device."""
 
-Which = Literal[
-    "delegate",
-    "built-in kernels",
-    "reference kernels",
-    "compiled model's CPU kernels",
-    "GPU accelerator",
-    "NPU accelerator",
-    "TFLite Micro kernels",
-    "accelerator precision",
-    "CPU fallback",
-    "thread count",
-    "runtime version",
-    "machine",
-    "device",
-    "faulty",
-    "coarse",
-    "spread",
-]
-"""What causes the difference of device and twin; "device": nothing else that is known. The last
-three are what of compression is to blame: see `Grade`."""
+Which: TypeAlias = str
+"""What causes the difference of device and twin, or what of compression is to blame: of `WHICH`."""
 
-_KERNELS: dict[Kernels | None, Which] = {
-    "xnnpack": "delegate",
-    "builtin": "built-in kernels",
-    "reference": "reference kernels",
-    "compiled-cpu": "compiled model's CPU kernels",
-    "gpu": "GPU accelerator",
-    "npu": "NPU accelerator",
-    "micro": "TFLite Micro kernels",
-}
+WHICH: Final[Collection[Which]] = (
+    *(kernels.blamed for kernels in KERNEL_SETS.values()),
+    *("accelerator precision", "CPU fallback", "thread count", "runtime version", "machine"),
+    "device",
+    *get_args(Grade),
+)
+"""A kernel set, or what else of the device; "device": nothing else that is known. The last ones are
+what of compression is to blame: see `Grade`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +79,19 @@ class Verdict:
         shares: shares of the way that the margin between the two labels went from original to twin
             to device; null where they cannot be computed.
 
+    Raises:
+        ValueError: there is no such cause.
+
     """
 
     name: Name
     why: str
     which: Which | None = None
     shares: MarginShares | None = None
+
+    def __post_init__(self) -> None:
+        if self.which is not None and self.which not in WHICH:
+            raise ValueError(f"which is {self.which!r}, expected one of {', '.join(WHICH)}")
 
     def __str__(self) -> str:
         return self.name if self.which is None else f"{self.name}: {self.which}"
@@ -314,7 +303,7 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     if ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
         why = f"the host does as the device with {ran} kernels"
-        return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
+        return _blamed(alone), f"{why}; {_whose(evidence, alone)}"
     return _by_the_device(evidence)
 
 
@@ -383,7 +372,7 @@ def _by_the_device(evidence: Evidence) -> tuple[Which, str]:
     changed = [vote for vote in others if vote.agrees(evidence.twin)]
     if changed:
         why = f"the device does as the twin with {changed[0].mode.ran} kernels"
-        return _KERNELS[ran], f"{why}, so it is its {_named(ran)}"
+        return _blamed(ran), f"{why}, so it is its {_named(ran)}"
     return only_on_device or ("device", "the host, with the same runtime, gives it with no kernels")
 
 
@@ -417,6 +406,10 @@ def _whose(evidence: Evidence, alone: Kernels | None) -> str:
     host, device = f"the host's {_named(twin_kernels)}", f"the device's {_named(device_kernels)}"
     one, other = (host, device) if alone == twin_kernels else (device, host)
     return f"{one} stand{'s' if alone == 'xnnpack' else ''} alone against {other}"
+
+
+def _blamed(kernels: Kernels | None) -> Which:
+    return "device" if kernels is None else KERNEL_SETS[kernels].blamed
 
 
 def _named(kernels: Kernels | None) -> str:

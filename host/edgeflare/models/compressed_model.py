@@ -20,7 +20,12 @@ from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import check_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import OperatorMissing, TFLiteModel, open_tflite
-from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import (
+    TFLITE_KERNEL_SETS,
+    Kernels,
+    TFLiteKernels,
+    is_tflite_kernel_set,
+)
 
 __all__ = [
     "CompressedModel",
@@ -106,7 +111,7 @@ def compressed_bytes(pair: Pair) -> int:
     return pair.compressed.stat().st_size
 
 
-def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
+def read_ensemble(text: str | None) -> tuple[tuple[TFLiteKernels, ...], tuple[str, ...]]:
     """Return the kernel sets of an ensemble, and its members that are none of the host's.
 
     Both are empty where the default is wanted.
@@ -119,7 +124,7 @@ def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...
         return (), ()
     names = [name.strip() for name in text.split(",")]
     elsewhere = [name for name in names if _SEPARATOR in name or name == DEQUANTIZED]
-    here: list[Kernels] = []
+    here: list[TFLiteKernels] = []
     known = (*TFLITE_KERNEL_SETS, DEQUANTIZED)
     for name in names:
         if is_tflite_kernel_set(name):

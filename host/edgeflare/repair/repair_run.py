@@ -180,7 +180,8 @@ def repair_plan(
         plan,
         goal=Goal(Find.ANY),
         devices=tuple(profile.name for profile in profiles),
-        ensemble=(profiles[0].kernels,),  # they foretell the device
+        # They foretell the device, whatever its runtime: no run keeps this plan.
+        ensemble=(profiles[0].kernels,),  # type: ignore[arg-type]
         elsewhere=(),
     )
 

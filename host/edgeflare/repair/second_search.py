@@ -23,7 +23,7 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import TFLiteKernels
 
 FOLDER = "again"
 
@@ -51,7 +51,7 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
 
 
 def require_same_ensemble(
-    past: PastRun, named: tuple[tuple[Kernels, ...], tuple[str, ...]] | None
+    past: PastRun, named: tuple[tuple[TFLiteKernels, ...], tuple[str, ...]] | None
 ) -> None:
     """Refuse to start the Pythons of an ensemble because a run names them.
 

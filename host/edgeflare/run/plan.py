@@ -20,7 +20,7 @@ from edgeflare.record.json_types import Amount, Count, Number, read_text
 from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import TFLiteKernels
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -101,7 +101,7 @@ class Plan:
     time_limit: Amount = TIME_LIMIT_SECONDS
     total_queries: int | None = None
     total_time: Amount | None = None
-    ensemble: Annotated[tuple[Kernels, ...], Option("--ensemble", ",".join)] = ()
+    ensemble: Annotated[tuple[TFLiteKernels, ...], Option("--ensemble", ",".join)] = ()
     elsewhere: Annotated[tuple[str, ...], Option("--ensemble", ",".join)] = ()
     max_linf: Amount | Default | None = "default"
     max_l2: Amount | Default | None = "default"
@@ -156,7 +156,7 @@ class Plan:
 
     def settled(
         self,
-        ensemble: tuple[Kernels, ...],
+        ensemble: tuple[TFLiteKernels, ...],
         size: int,
         operators: tuple[str, ...],
         domain: Domain,
@@ -217,14 +217,7 @@ class Plan:
         for known, given in ((cls, fields), (Goal, goal)):
             if unknown := given.keys() - {one.name for one in dataclass_fields(known)}:
                 raise ValueError(f"no plan has {', '.join(sorted(unknown))}")
-        plan = msgspec.convert(fields, cls, dec_hook=read_text)
-        for kernels in plan.ensemble:
-            if not is_tflite_kernel_set(kernels):
-                raise UserError(
-                    f"the run names the kernel set {kernels!r}; expected"
-                    f" {', '.join(TFLITE_KERNEL_SETS)}"
-                )
-        return plan
+        return msgspec.convert(fields, cls, dec_hook=read_text)
 
 
 def default_strengthen(min_strength: float) -> int:

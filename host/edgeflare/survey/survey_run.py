@@ -71,7 +71,7 @@ from edgeflare.survey.record.survey_plan import (
 )
 from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 from edgeflare.survey.survey_derivation import derive_survey
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import TFLiteKernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def survey_run_plan(
     devices: tuple[str, ...],
     rng_seed: int,
     choice: SeedChoice = ALL_SEEDS,
-    ensemble: tuple[Kernels, ...] = (),
+    ensemble: tuple[TFLiteKernels, ...] = (),
     elsewhere: tuple[str, ...] = (),
 ) -> Plan:
     """Return the part of a survey's plan that every run has.

@@ -260,7 +260,7 @@ def test_so_is_one_that_holds_something_else(
         ("evidence", None, "has no evidence"),
         ("device_and_twin", None, "has no device_and_twin"),
         ("twin_and_original", None, "has no twin_and_original"),
-        ("verdict.which", "magic", r"verdict\.which: invalid enum value 'magic'"),
+        ("verdict.which", "magic", r"verdict: which is 'magic', expected one of delegate,"),
         ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm: invalid enum value 'third'"),
         ("device_and_twin.layers.0.operator", -1, r"layers\[0\]\.operator: expected int >= 0"),
         ("twin_and_original.layers.0.beyond", 1, r"\.beyond: expected bool, got int"),

@@ -15,10 +15,9 @@ from edgeflare_agent.runtime.model_runtime import (
     RuntimeMissing,
 )
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, Kernels
 
-_DISTRIBUTION: Final = "tflite-micro"
-_PACKAGE: Final = "tflite_micro"
+_PACKAGE: Final = RUNTIME_PACKAGES["micro"]
 
 
 class MicroRuntime:
@@ -30,17 +29,19 @@ class MicroRuntime:
 
     def offers(self, kernels: Kernels) -> bool:
         """See `ModelRuntime`. TFLite's interpreter has to be there too, which reads the file."""
-        return importlib.util.find_spec(_PACKAGE) is not None and TFLiteRuntime().offers(kernels)
+        return importlib.util.find_spec(_PACKAGE.module) is not None and TFLiteRuntime().offers(
+            kernels
+        )
 
     def load(self) -> RuntimeInfo:
         """See `ModelRuntime`."""
         if not self.offers("micro"):
             raise RuntimeMissing(
-                "TensorFlow Lite Micro is not installed: pip install 'edgeflare[micro]', or"
-                f" pip install {_DISTRIBUTION} where the agent runs (x86-64 only)"
+                f"TensorFlow Lite Micro is not installed: {_PACKAGE.mend}, or pip install"
+                f" {_PACKAGE.distribution} where the agent runs {_PACKAGE.remark}"
             )
-        importlib.import_module(f"{_PACKAGE}.python.tflite_micro.runtime")
-        return RuntimeInfo(_DISTRIBUTION, metadata.version(_DISTRIBUTION))
+        importlib.import_module(f"{_PACKAGE.module}.python.tflite_micro.runtime")
+        return RuntimeInfo(_PACKAGE.distribution, metadata.version(_PACKAGE.distribution))
 
     def open(self, content: bytes, options: Options) -> OpenedModel:
         """See `ModelRuntime`."""

@@ -38,9 +38,9 @@ _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 """No operator, and a tensor that is given and answered: a row needs a byte each way."""
 
 _FAILED_NODE = re.compile(r"Node number (?P<number>\d+) \((?P<operator>\w+)\) failed to")
-_REFUSED_NODE = re.compile(r"Micro refuses (?P<operator>\w+), node (?P<number>\d+): ")
-"""How TFLite Micro names the first node that it refuses. It has no delegates, whose nodes have
-numbers too, so there is no doubt which one that is."""
+_REFUSED_NODE = re.compile(r" refuses (?P<operator>\w+), node (?P<number>\d+): ")
+"""How a runtime without delegates, whose nodes have numbers too, names the first node that it
+refuses (`ModelRuntime.open`): there is no doubt which one that is."""
 
 _FAILED_RESULT = re.compile(r"(?:output|tensor) t(\d+) has shape")
 _MISSHAPEN = re.compile(r"output t\d+ has shape .*, declared ")

@@ -21,6 +21,7 @@ from edgeflare.devices.transports.transport import Endpoint, allow_delegate
 from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
+from edgeflare_protos.kernel_sets import runtime_package
 
 VARIABLES: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """Where a user names drivers to Vulkan's loader, the newer one first."""
@@ -76,8 +77,9 @@ def _status(profile: Profile) -> str:
     """
     if profile.kernels == "gpu" and not (driver := check_driver()).found:
         return f"no Vulkan driver or loader on this machine: {driver.mend}"
-    if profile.kernels == "micro" and profile.python is None and find_spec("tflite_micro") is None:
-        return "no tflite-micro in this environment: pip install 'edgeflare[micro]'"
+    package = runtime_package(profile.kernels)
+    if package is not None and profile.python is None and find_spec(package.module) is None:
+        return f"no {package.distribution} in this environment: {package.mend}"
     return "here"
 
 

@@ -1,7 +1,7 @@
 """Show what an operator does wrong, with nothing but numpy and a TFLite runtime.
 
 python reproduce.py [KERNELS], of xnnpack, builtin and reference; those of the finding by default,
-which the file on_gpu.py or on_micro.py runs where they are none of these.
+which a file beside this one runs where they are none of these, such as on_gpu.py those of a GPU.
 Exit codes: 0 it shows here, 1 it does not, 2 the command has to be corrected.
 """
 
@@ -28,8 +28,6 @@ KERNELS = {
     "xnnpack": "AUTO",
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
     "reference": "BUILTIN_REF",
-    "gpu": "",
-    "micro": "",
 }
 HANG_SECONDS = 60
 ANSWERS = "answers_here.npz"
@@ -41,7 +39,7 @@ def run(told: Any, kernels: str) -> None:
     given = [stored[name] for name in stored.files if name.startswith("input ")]
     inputs = [[values[row] for values in given] for row in range(found["rows"])]
     try:
-        if KERNELS[kernels]:
+        if kernels in KERNELS:
             rows = answers("model.tflite", inputs, kernels, found["threads"])
         else:
             other = importlib.import_module(f"on_{kernels}")
@@ -127,8 +125,9 @@ with open("finding.json", encoding="utf-8") as file:
     told = json.load(file)
 arguments = [one for one in sys.argv[1:] if one != "--run"]
 kernels = arguments[0] if arguments else told["found"]["kernels"]
-if len(arguments) > 1 or kernels not in KERNELS:
-    print(f"usage: python reproduce.py [{'|'.join(KERNELS)}]", file=sys.stderr)
+others = [name[len("on_") : -len(".py")] for name in os.listdir() if name.startswith("on_")]
+if len(arguments) > 1 or kernels not in (*KERNELS, *others):
+    print(f"usage: python reproduce.py [{'|'.join((*KERNELS, *others))}]", file=sys.stderr)
     sys.exit(2)
 if "--run" in sys.argv:
     run(told, kernels)
