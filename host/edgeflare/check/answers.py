@@ -11,7 +11,6 @@ from statistics import fmean
 from time import monotonic
 from typing import Final
 
-from edgeflare.campaign.dry_run import stage_differences
 from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.class_losses import class_losses
@@ -22,8 +21,6 @@ from edgeflare.check.figures.decisions import (
     DecisionChanges,
     DecisionFigures,
 )
-from edgeflare.check.figures.device import KernelFigures, StageFigures
-from edgeflare.check.stage_settings import other_settings
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
@@ -31,8 +28,6 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.core.truths import is_right, truth_distance
 from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded_views
 from edgeflare.run.harm import right_by_arm
-from edgeflare.run.run_document import RunDevice
-from edgeflare.run.run_warnings import undelegated
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences
 
@@ -47,9 +42,6 @@ _SLOW: Final = 0.25
 
 _REPEATED: Final = 32
 """Inputs that the device is given once more."""
-
-_STAGED: Final = 256
-"""Inputs on which the stages of a device are compared with the pair's."""
 
 _LOOKED_INTO: Final = 12
 """Changed inputs that are kept."""
@@ -262,7 +254,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     first, device = (answers.of(arm) for arm in goal.compared)
     labelled, right = right_by_arm(outcomes, truths)
     changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
-    harmed = _harmed(first, device, truths)
+    harmed = harmed_inputs(first, device, truths)
     twin = answers.of(Arm.TWIN)
     by_kernels = [
         at
@@ -315,12 +307,12 @@ def changes_between(
             one.failure is other.failure is None and one.differs_by_tie(other)
             for one, other in pairs
         ),
-        harmed=len(_harmed(first, second, truths)),
-        helped=len(_harmed(second, first, truths)),
+        harmed=len(harmed_inputs(first, second, truths)),
+        helped=len(harmed_inputs(second, first, truths)),
     )
 
 
-def _harmed(
+def harmed_inputs(
     first: Sequence[Answer], second: Sequence[Answer], truths: Sequence[Answer | None]
 ) -> set[int]:
     """Return the positions of inputs that the first arm alone gets right."""
@@ -382,7 +374,7 @@ def _losses(
             answers.systematic.flows,
             decoder,
             (first, device),
-            (harmed, _harmed(device, first, truths)),
+            (harmed, harmed_inputs(device, first, truths)),
             answers.opened.pair.classes,
         )
     )
@@ -409,58 +401,3 @@ def _changed_inputs(
             right="" if truth is None else decoders[Arm.TWIN].describe_answer(truth, classes),
             strength=strength[at],
         )
-
-
-def kernel_figures(answers: Answers) -> KernelFigures:
-    """Return whether the device computes the file as the host does.
-
-    Raises:
-        InfrastructureError: the device is lost.
-
-    """
-    opened = answers.opened
-    device = opened.devices[0]
-    twin, its = answers.of(Arm.TWIN), answers.of(Arm.DEVICE)
-    stages = None
-    if opened.stages is not None:
-        count = min(_STAGED, len(answers.places))
-        places, ids = list(answers.places[:count]), answers.seed_ids[:count]
-        model = opened.stages.as_pair
-        given = model.given(opened.seeds.inputs[places], ids)
-        as_pair = list(model.decoder.read(model.submit(given).result()))
-        stages = _stage_figures(answers, as_pair)
-        twin, its = twin[:count], as_pair
-    known = RunDevice(name=device.profile.name, provenance=device.provenance)
-    again = [
-        one.repeated(before)
-        for one, before in zip(answers.repeated, answers.evaluated, strict=False)
-    ]
-    return KernelFigures(
-        device=known,
-        changes=changes_between(twin, its, answers.truths()[: len(twin)]),
-        repeated=len(answers.repeated),
-        unsteady=len(again) - again.count("same"),
-        undecided=again.count("changed"),
-        reading=None,
-        stages=stages,
-        warnings=tuple(undelegated([known])),
-    )
-
-
-def _stage_figures(answers: Answers, as_pair: Sequence[Answer]) -> StageFigures:
-    own, truths = answers.of(Arm.DEVICE)[: len(as_pair)], answers.truths()[: len(as_pair)]
-    opened = answers.opened
-    known = [at for at, truth in enumerate(truths) if truth is not None]
-    found = stage_differences(opened, min(len(opened.seeds), FIRST))
-    return StageFigures(
-        inputs=len(own),
-        changed=sum(one.differs(other) for one, other in zip(own, as_pair, strict=True)),
-        labelled=len(known),
-        right=sum(is_right(own[at], truths[at]) for at in known),
-        right_as_pair=sum(is_right(as_pair[at], truths[at]) for at in known),
-        harmed=len(_harmed(as_pair, own, truths)),
-        helped=len(_harmed(own, as_pair, truths)),
-        given=found.inputs,
-        decided=found.decided,
-        settings=other_settings(opened.pair.interface),
-    )

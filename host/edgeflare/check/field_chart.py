@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from edgeflare.check.condition_tables import CELL_HEADER, cell_rows
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
-from edgeflare.check.measurement_tables import CELL_HEADER, cell_rows
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 from edgeflare.pages.facts import count_of, shortened
 from edgeflare.untrusted_text import for_html

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures.condition_cells import FieldCell
+from edgeflare.check.condition_tables import condition_table, repeated_table
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import significant
@@ -56,52 +56,6 @@ class _Measured:
     title: str
     words: str
     tables: Sequence[Callable[[CheckDocument], Block]]
-
-
-def _conditions(document: CheckDocument) -> Table:
-    known = document.figures.field
-    ranked = () if known is None else known.ranked
-    return Table(
-        title=f"The {min(_CELLS, len(ranked))} of {len(ranked)} that lose most",
-        header=CELL_HEADER,
-        rows=[*cell_rows(ranked[:_CELLS]), *cell_rows(() if known is None else (known.unchanged,))],
-        note="Right: by the original. Net: harmed less helped. p: of a sign test, corrected for all"
-        " that were tried.",
-        numbers_from=2,
-    )
-
-
-_CELLS: Final = 10
-"""Conditions at a severity that are listed."""
-
-CELL_HEADER: Final = (
-    *("condition", "severity", "inputs", "right", "harmed", "helped", "lost net", "interval", "p"),
-)
-
-
-def _conditions_again(document: CheckDocument) -> Table:
-    known = document.figures.field
-    again = None if known is None else known.further
-    rows = [] if again is None else [*cell_rows(again.ranked), *cell_rows((again.unchanged,))]
-    title = "Tried again on other inputs"
-    return Table(title=title, header=CELL_HEADER, rows=rows, numbers_from=2)
-
-
-def cell_rows(cells: Sequence[FieldCell]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of conditions at a severity; the columns are those of `CELL_HEADER`."""
-    for one in cells:
-        loss, its = one.loss, one.changes
-        yield (
-            one.condition,
-            f"{one.severity}" if one.severity else "–",
-            f"{its.inputs:,}",
-            f"{one.right:,}",
-            f"{its.harmed:,}",
-            f"{its.helped:,}",
-            f"{loss.value:.2%}",
-            f"{loss.low:.2%} to {loss.high:.2%}",
-            f"{one.p:.2g}" if one.severity else "–",
-        )
 
 
 def _searched(document: CheckDocument) -> Table:
@@ -367,7 +321,7 @@ _SECTIONS: Final = (
         "Conditions of the field",
         "What is lost under a condition where the original still works: the share of right"
         " decisions that the device alone gets wrong, less those that it alone gets right.",
-        (_conditions, _conditions_again),
+        (condition_table, repeated_table),
     ),
     _Measured(
         "near",
