@@ -33,6 +33,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging.candidate_model import open_candidate
@@ -118,7 +119,8 @@ def opened_images(
     folder: Path, path: str, arguments: argparse.Namespace, stack: ExitStack
 ) -> Images:
     pair, profile = load_pair(folder), find_profile(arguments.device)
-    plan = Plan("boundary", Goal(), (profile.name,), ensemble=(profile.kernels,))
+    ensemble, _ = read_ensemble(profile.kernels)
+    plan = Plan("boundary", Goal(), (profile.name,), ensemble=ensemble)
     opened = open_pair(pair, plan, [profile], stack)
     loaded = opened.inputs.load(Path(path), SeedChoice(first=arguments.limit))
     return Images(folder, opened, fresh_set(opened, loaded))

@@ -32,6 +32,7 @@ from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
@@ -105,7 +106,8 @@ def parse() -> argparse.Namespace:
 
 def judged_pair(folder: Path, arguments: argparse.Namespace, stack: ExitStack) -> JudgedPair:
     known, profile = load_pair(folder), find_profile(arguments.device)
-    plan = Plan("boundary", Goal(), (profile.name,), ensemble=(profile.kernels,))
+    ensemble, _ = read_ensemble(profile.kernels)
+    plan = Plan("boundary", Goal(), (profile.name,), ensemble=ensemble)
     opened = open_pair(known, plan, [profile], stack)
     rng, labels = np.random.default_rng(arguments.rng_seed), known_labels(opened)
     split = split_seeds(labels, rng)

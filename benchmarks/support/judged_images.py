@@ -12,6 +12,7 @@ from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.profile import Profile
+from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judgement_inputs import (
@@ -79,7 +80,8 @@ def judged_images(
         names = tuple(images.names[row] for row in rows.tolist())
         return replace(images, inputs=images.inputs[rows], labels=labels, names=names)
 
-    plan = Plan("boundary", Goal(), (profile.name,), ensemble=(profile.kernels,))
+    ensemble, _ = read_ensemble(profile.kernels)
+    plan = Plan("boundary", Goal(), (profile.name,), ensemble=ensemble)
     opened = open_pair(pair, plan, [profile], stack, draw)
     fresh = fresh_set(opened, loaded[0])
     rows = np.arange(len(opened.seeds))
