@@ -73,7 +73,7 @@ def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: 
     page = (run / "report.html").read_text()
     for arm in ("original", "device"):
         assert f'<g class="{arm} differs"><title>{arm}: point' in page
-    assert "distance of a point, in the unit of the tolerance" in page
+    assert "the distance is in the unit of the tolerance" in page
     archive = tmp_path / "one.zip"
     completed("export", run, entry["seed_id"], "--out", archive)
     shown = reproduce(unpacked(archive, tmp_path / "one"))

@@ -5,7 +5,6 @@ It is read from `explain.json`, if that lies beside the run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from edgeflare.diagnose.explain_document import (
 from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.row_groups import row_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 
@@ -102,16 +102,17 @@ def grouped_verdicts(explanations: Iterable[ExplanationView]) -> list[tuple[int,
     Those that name a place come first, then the most frequent. Of findings without a single layer
     the shares of the layers are left out, in which any two differ.
     """
-    places = [
-        (one.verdict, _NOWHERE if (one.onset or "").startswith(_NOWHERE) else one.onset)
-        for one in explanations
-    ]
-    counts = sorted(
-        Counter(places).items(), key=lambda one: (one[0][1] in (None, _NOWHERE), -one[1])
+    groups = sorted(
+        row_groups(explanations, lambda one: (one.verdict, _place(one))),
+        key=lambda ones: (_place(ones[0]) in (None, _NOWHERE), -len(ones)),
     )
     return [
-        (count, f"{verdict}. {place}" if place else verdict) for (verdict, place), count in counts
+        (len(ones), ". ".join(filter(None, (ones[0].verdict, _place(ones[0]))))) for ones in groups
     ]
+
+
+def _place(one: ExplanationView) -> str | None:
+    return _NOWHERE if (one.onset or "").startswith(_NOWHERE) else one.onset
 
 
 def explanation_view(one: ExplainedFinding, classes: Sequence[str]) -> ExplanationView:
