@@ -41,7 +41,7 @@ from edgeflare.repair.repair_requirements import (
     require_image_classifier,
     why_not_repaired,
 )
-from edgeflare.repair.repair_run import verdict
+from edgeflare.repair.repair_verdict import verdict
 from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes

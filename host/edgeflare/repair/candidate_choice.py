@@ -20,7 +20,7 @@ from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_f
 from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
-from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
+from edgeflare.repair.judging.judgement import SetAside, judged
 from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
@@ -33,10 +33,7 @@ from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.statistics.binomial import sign_test
-
-SURE = 0.05
-"""The p value below which more inputs are mended than broken not by chance."""
+from edgeflare.repair.repair_verdict import surely_gains
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +223,6 @@ class CandidateChoice:
                 return fault
         reasons = (refusal_by(one, candidate.content, self.opened) for one in self.opened.devices)
         return next(filter(None, reasons), None)
-
-
-def surely_gains(judgement: Judgement) -> bool:
-    """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
-    mended, broken = mended_and_broken(judgement)
-    return judgement.score < 1.0 and mended > broken and sign_test(mended, broken) < SURE
-
-
-def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
-    """Return how many inputs of the scored sets are mended, and broken."""
-    sets = judgement.scored
-    return sum(one.mended for one in sets), sum(one.broken for one in sets)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:

@@ -27,14 +27,12 @@ from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,
-    mended_and_broken,
-    surely_gains,
 )
 from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.judging.judgement import Judgement, SetAside, candidate_answers, compared
+from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
 from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
     JudgedSet,
@@ -67,6 +65,7 @@ from edgeflare.repair.repair_output import (
 )
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
+from edgeflare.repair.repair_verdict import surely_gains, verdict
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
@@ -388,36 +387,3 @@ def network_to_fit(
     rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
     content = read_model_file(opened.pair.compressed)
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))
-
-
-def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool, str]:
-    """Say whether the chosen candidate is to be written, and why.
-
-    Args:
-        judgement: on inputs that nothing was chosen on.
-        on_devices: the same inputs on each device.
-
-    """
-    mended, broken = mended_and_broken(judgement)
-    before = sum(one.before.deviating for one in judgement.scored)
-    after = sum(one.after.deviating for one in judgement.scored)
-    said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
-    if not surely_gains(judgement):
-        return False, (
-            f"the chosen candidate does not surely gain on held-out inputs: {said}, {mended:,} are"
-            f" mended and {broken:,} broken"
-        )
-    if (fresh := judgement.fresh) is not None:
-        old, new = fresh.before.deviating, fresh.after.deviating
-        if new > old:
-            return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
-    for device in on_devices:
-        lost = sum(one.before.failed for one in device.sets.values())
-        failed = sum(one.after.failed for one in device.sets.values())
-        where = f"on {device.device}"
-        if failed > lost:
-            return False, f"{where} it gives no answer on {failed - lost:,} held-out inputs"
-        old, new = device.deviating
-        if new >= old:
-            return False, f"{where} {new:,} held-out inputs would deviate instead of {old:,}"
-    return True, said

@@ -26,7 +26,7 @@ from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.classes import ClassesView, classes_view
 from edgeflare.tasks.classification_warnings import classification_warnings, hardly_vary
-from edgeflare.tasks.clip_frames import (
+from edgeflare.tasks.frame_pooling import (
     NO_CLIP,
     ClipFrames,
     FrameRule,

@@ -11,7 +11,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor, in_one_order
 from edgeflare.errors import UserError
-from edgeflare.tasks.clip_frames import ClipFrames, FrameRule, require_frame_keys
+from edgeflare.tasks.frame_pooling import ClipFrames, FrameRule, require_frame_keys
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
 from edgeflare.tasks.value_decoder import (
     DISTANCES,

@@ -19,7 +19,7 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.classification_warnings import classification_warnings
-from edgeflare.tasks.clip_frames import ClipFrames, FrameRule, frames_to_show, require_frame_keys
+from edgeflare.tasks.frame_pooling import ClipFrames, FrameRule, frames_to_show, require_frame_keys
 from edgeflare.tasks.output_choice import (
     chosen_output,
     is_numeric,

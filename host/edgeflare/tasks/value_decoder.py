@@ -16,7 +16,7 @@ from edgeflare.core.task import Decoder, target_name
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.values import MOST_POINTS, RegressionView, ShownPoint
-from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.frame_pooling import ClipFrames
 from edgeflare.tasks.output_values import output_values
 from edgeflare.tasks.value_points import PointLayout
 

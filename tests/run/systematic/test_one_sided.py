@@ -24,9 +24,9 @@ from edgeflare.run.systematic.one_sided import (
 )
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
-from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detections import Candidates, DetectionRule, detected
+from edgeflare.tasks.frame_pooling import NO_CLIP, ClipFrames
 from edgeflare.tasks.value_decoder import Measure, ValueDecoder
 
 

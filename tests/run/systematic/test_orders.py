@@ -17,9 +17,9 @@ from edgeflare.run.systematic.orders import (
     value_order,
 )
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder, softmax
-from edgeflare.tasks.clip_frames import NO_CLIP
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detections import Candidates, DetectionRule, detected
+from edgeflare.tasks.frame_pooling import NO_CLIP
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer, ValueDecoder
 

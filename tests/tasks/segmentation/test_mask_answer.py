@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.frame_pooling import ClipFrames
 from edgeflare.tasks.segmentation.mask_answer import (
     LOW_MEAN_IOU,
     MARGIN,

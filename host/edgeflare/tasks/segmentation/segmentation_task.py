@@ -13,7 +13,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Layout, Tensor
 from edgeflare.errors import UserError
-from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.frame_pooling import ClipFrames
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
 from edgeflare.tasks.segmentation.mask_decoder import (

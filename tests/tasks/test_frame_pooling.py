@@ -11,7 +11,7 @@ from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.pages.answers.values import RegressionView
 from edgeflare.tasks.classification import ClassDecoder, Classification
-from edgeflare.tasks.clip_frames import MOST_SHOWN, ClipFrames
+from edgeflare.tasks.frame_pooling import MOST_SHOWN, ClipFrames
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.threshold import Threshold
 from kept_decoders import kept_again
