@@ -364,6 +364,16 @@ def test_classes_without_names_have_those_of_the_pair_or_numbers(
     assert decided(run, run.findings[0], "device") == named
 
 
+def test_objects_of_which_the_scores_alone_differ_share_a_row() -> None:
+    boxes = {**OBJECTS["boxes"], "device": [{**OBJECTS["boxes"]["device"][0], "score": 0.7}]}
+    entries = [
+        structured_finding("detection", {**OBJECTS, "boxes": some}, seed_id=n)
+        for n, some in enumerate((OBJECTS["boxes"], boxes))
+    ]
+    for text in tables(structured_run("detection", *entries)):
+        assert "2 in 1 row: " in flat(text)
+
+
 def test_more_than_three_objects_and_none_are_said() -> None:
     box = OBJECTS["boxes"]["device"][0]
     boxes = {"original": [{**box, "score": 0.9 - n / 10} for n in range(4)], "device": []}

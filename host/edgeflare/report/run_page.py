@@ -87,7 +87,7 @@ ALIKE: Final = "alike"
 """The column that says how many entries share a row."""
 
 _SHARED: Final = (
-    "{entries:,} in {rows:,} rows: those that are alike in all words share one, with seed, scores"
+    "{entries:,} in {rows}: those that are alike in all words share one, with seed, scores"
     " and figures of the first"
 )
 
@@ -275,7 +275,9 @@ def _table(document: RunDocument, key: str) -> Table:
         title=order_words(document, key),
         header=header,
         rows=rows,
-        note=_SHARED.format(entries=len(entries), rows=len(groups)) if shared else "",
+        note=_SHARED.format(entries=len(entries), rows=count_of(len(groups), "row"))
+        if shared
+        else "",
         numbers_from=numbers_from,
         most=ROWS,
         missed_least=("counts", "queries", "dB"),

@@ -352,6 +352,25 @@ def test_views_mark_what_differs_among_the_compared_arms() -> None:
     assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ())
 
 
+@given(detections, detections, detections)
+def test_objects_that_differ_have_numbers_of_their_own(
+    first: list[Row], second: list[Row], third: list[Row]
+) -> None:
+    """Each number stands once in an arm, and on both compared arms just where nothing differs."""
+    rows = {"original": first, "twin": third, "device": second}
+    answers = {arm: answer_of(DECODER, *given_rows) for arm, given_rows in rows.items()}
+    (view,) = DECODER.views(answers, ("original", "device"))
+    assert isinstance(view, DetectionView)
+    boxes = {arm: some or () for arm, some in view.boxes.items()}
+    numbers = {arm: [one.object for one in some] for arm, some in boxes.items()}
+    assert all(len(set(some)) == len(some) for some in numbers.values())
+    for arm, other in (("original", "device"), ("device", "original")):
+        for one in boxes[arm]:
+            assert (
+                (one.object in numbers[other]) == (not one.difference) == (other not in one.there)
+            )
+
+
 def test_an_answer_is_described_by_number_classes_and_scores() -> None:
     decoder = objects_decoder()
     several = answer_of(decoder, BIRD, FACE)
