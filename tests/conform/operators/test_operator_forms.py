@@ -16,8 +16,9 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.elementwise.binary_operators import make_values_equal
+from edgeflare.conform.operators.one_input_operator import OneInputOperator
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.operators.pools import AveragePool, L2Pool, MaxPool, Pool
+from edgeflare.conform.operators.pools import AVERAGE_POOL, L2_POOL, MAX_POOL
 from edgeflare.conform.operators.window_settings import Window, window_values
 from edgeflare.conform.specification.operator_specification import Operand, UnknownOperatorForm
 from edgeflare.conform.specification.parameter import Configuration, Setting
@@ -154,7 +155,7 @@ TWO_BY_ONE: Configuration = {
 }
 
 
-def pooled(pool: Pool, activation: str) -> list[float]:
+def pooled(pool: OneInputOperator, activation: str) -> list[float]:
     graph = pool.build("float32", {**TWO_BY_ONE, "activation": activation}, np.random.default_rng())
     raw = np.array([3.0, -4.0, -8.0], np.float32).reshape(1, 3, 1, 1)
     node = graph.nodes[0]
@@ -166,16 +167,16 @@ def pooled(pool: Pool, activation: str) -> list[float]:
 @pytest.mark.parametrize(
     ("pool", "activation", "expected"),
     [
-        (MaxPool(), "NONE", [3.0, -8.0]),
-        (MaxPool(), "RELU6", [3.0, 0.0]),
-        (MaxPool(), "RELU_N1_TO_1", [1.0, -1.0]),
-        (AveragePool(), "NONE", [-0.5, -8.0]),
-        (L2Pool(), "NONE", [np.sqrt(12.5), 8.0]),
-        (L2Pool(), "RELU6", [np.sqrt(12.5), 6.0]),
+        (MAX_POOL, "NONE", [3.0, -8.0]),
+        (MAX_POOL, "RELU6", [3.0, 0.0]),
+        (MAX_POOL, "RELU_N1_TO_1", [1.0, -1.0]),
+        (AVERAGE_POOL, "NONE", [-0.5, -8.0]),
+        (L2_POOL, "NONE", [np.sqrt(12.5), 8.0]),
+        (L2_POOL, "RELU6", [np.sqrt(12.5), 6.0]),
     ],
 )
 def test_a_window_beyond_the_end_has_what_is_there_alone(
-    pool: Pool, activation: str, expected: list[float]
+    pool: OneInputOperator, activation: str, expected: list[float]
 ) -> None:
     assert pooled(pool, activation) == pytest.approx(expected)
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, Option, Quantization
+from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.specification.activation_tensors import DTYPES
 from edgeflare.conform.specification.declared_operator import DeclaredOperator
-from edgeflare.conform.specification.model_parts import ConstantOf, Place, quantization_places
+from edgeflare.conform.specification.model_parts import (
+    RESULT,
+    ConstantOf,
+    ModelParts,
+    Place,
+    quantization_places,
+)
 from edgeflare.conform.specification.operator_specification import (
     ExactAnswer,
+    ExactAnswers,
     Operand,
+    Operands,
     OperatorReading,
+    Options,
+    Results,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.parameter import (
@@ -27,8 +37,8 @@ from edgeflare.conform.specification.parameter import (
 ResultQuantization = Literal["own", "operand"] | Mapping[str, Quantization]
 """The quantization of a result: a setting, the operand's, or by type what the operator demands."""
 
-Answers = Callable[[Configuration, Operand, Sequence[GraphValue]], tuple[ExactAnswer, ...]]
-"""Exact answers from the settings, the operand and the results."""
+Answers = Callable[[Configuration, Operand, GraphValue], ExactAnswer | ExactAnswers]
+"""The exact answer, or one for each result, from the settings, the operand and the first result."""
 
 
 def of_same_shape(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...]:
@@ -59,19 +69,15 @@ class OneInputOperator(DeclaredOperator):
         known = super().places_of(type_)
         if self.quantized_result != "own":
             return known
-        return (*known, *quantization_places(type_, "output", lambda parts: parts.results[0]))
+        return (*known, *quantization_places(type_, output=RESULT))
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random that fit each other."""
         return self.varied(dict(super().draw(type_, rng)), rng)
 
-    def results(
-        self,
-        type_: str,
-        configuration: Configuration,
-        operands: Sequence[GraphValue],  # noqa: ARG002 - whose shapes are settings
-    ) -> tuple[GraphValue, ...]:
-        """Return the tensors that a valid configuration writes."""
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the tensors that a valid configuration writes, given the operands."""
+        del parts  # whose shapes are settings
         if not isinstance(self.quantized_result, str):
             form = GraphValue(DTYPES[type_], (), self.quantized_result.get(type_))
         else:
@@ -79,34 +85,25 @@ class OneInputOperator(DeclaredOperator):
             form = self.form(type_, configuration, role)
         return self.written(form, configuration)
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless a reading says all of a model."""
-        given = [one is not None and one.values is None for one in operands]
-        constants = {one.operand for one in self.places if isinstance(one, ConstantOf)}
-        if given != [True, *[False] * len(constants)]:
+        given = [at for at, one in parts.tensors.items() if one.values is None]
+        constants = [one.operand for one in self.places if isinstance(one, ConstantOf)]
+        if given != [0] or set(parts.tensors) != {0, *constants}:
             raise UnknownOperatorForm(
-                f"{self.operator} reads other than one tensor and {len(constants)} constants"
+                f"{self.operator} reads other than one tensor and {len(set(constants))} constants"
             )
-        super().check(reading, operands, results)
+        super().check(reading, parts)
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers; NaN and infinities are carried through."""
         settings = self.known_settings(options, operands, results)
         (given,) = operands[:1]
         if given is None:
             raise ValueError("no operand")
         with np.errstate(all="ignore"):
-            return self.answers(settings, given, results)
+            answers = self.answers(settings, given, results[0])
+        return answers if isinstance(answers, tuple) else (answers,)
 
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
         """Return what a condition may speak of besides parameters."""

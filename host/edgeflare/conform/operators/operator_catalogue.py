@@ -21,23 +21,23 @@ from edgeflare.conform.operators.movement.lookups import LOOKUPS
 from edgeflare.conform.operators.movement.reshapes import RESHAPES
 from edgeflare.conform.operators.movement.reversals import REVERSALS
 from edgeflare.conform.operators.pools import POOLS
-from edgeflare.conform.operators.weighted_sums.batch_matmul import BatchMatmul
+from edgeflare.conform.operators.weighted_sums.batch_matmul import BATCH_MATMUL
 from edgeflare.conform.operators.weighted_sums.convolutions import (
-    Convolution,
-    Convolution3d,
-    DepthwiseConvolution,
+    CONVOLUTION,
+    CONVOLUTION_3D,
+    DEPTHWISE_CONVOLUTION,
 )
-from edgeflare.conform.operators.weighted_sums.fully_connected import FullyConnected
-from edgeflare.conform.operators.weighted_sums.transpose_convolution import TransposeConvolution
+from edgeflare.conform.operators.weighted_sums.fully_connected import FULLY_CONNECTED
+from edgeflare.conform.operators.weighted_sums.transpose_convolution import TRANSPOSE_CONVOLUTION
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 WEIGHTED_SUMS: tuple[OperatorSpecification, ...] = (
-    Convolution(),
-    DepthwiseConvolution(),
-    TransposeConvolution(),
-    Convolution3d(),
-    FullyConnected(),
-    BatchMatmul(),
+    CONVOLUTION,
+    DEPTHWISE_CONVOLUTION,
+    TRANSPOSE_CONVOLUTION,
+    CONVOLUTION_3D,
+    FULLY_CONNECTED,
+    BATCH_MATMUL,
 )
 
 AGGREGATE_OPERATORS: tuple[AggregateOperator, ...] = (

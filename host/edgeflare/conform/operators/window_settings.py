@@ -14,8 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from edgeflare.conform.operator_graph import Option
-from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
+from edgeflare.conform.specification.model_parts import OptionOf, Place, SizeOf
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -44,23 +43,39 @@ def size_parameter(name: str, high: int, rare: Sequence[int] = (), unit: str = "
     return Whole(name, low, high, rare=rare, limit=_LARGEST, unit=unit)
 
 
-def window_parameters(axes: str, high: int, *, dilated: int) -> tuple[OperatorParameter, ...]:
-    """Return sizes, kernels, strides and padding of windows along axes.
+def window_places(
+    axes: str,
+    high: int,
+    *,
+    dilated: int,
+    kernel: Callable[[OperatorParameter, int], Place],
+    data: int = 0,
+) -> tuple[Place, ...]:
+    """Return the places of sizes, kernels, strides, dilations and padding of windows along axes.
 
     Args:
         axes: letters of `SIZES`.
         high: the largest size that is drawn.
         dilated: the largest dilation that is drawn; 1 for operators that have none.
+        kernel: returns the place of a kernel's size along one of the axes.
+        data: the operand that windows are of, (batch, *sizes, channels).
 
     """
-    found: list[OperatorParameter] = [
-        size_parameter(SIZES[one], high, unit="pixels") for one in axes
+
+    def pixels(name: str, most: int) -> Whole:
+        return size_parameter(name, most, unit="pixels")
+
+    def option(name: str, most: int, schema: str) -> Place:
+        return OptionOf(pixels(name, most), schema)
+
+    sizes = [
+        SizeOf(pixels(SIZES[a], high), at, len(axes) + 2, data) for at, a in enumerate(axes, 1)
     ]
-    found += [size_parameter(f"kernel_{one}", 7, unit="pixels") for one in axes]
-    found += [size_parameter(f"stride_{one}", 5, unit="pixels") for one in axes]
-    if dilated > 1:
-        found += [size_parameter(f"dilation_{one}", dilated, unit="pixels") for one in axes]
-    return (*found, PADDING)
+    kernels = [kernel(pixels(f"kernel_{a}", 7), at) for at, a in enumerate(axes)]
+    strides = [option(f"stride_{a}", 5, f"stride{a.upper()}") for a in axes]
+    dilations = [option(f"dilation_{a}", dilated, f"dilation{a.upper()}Factor") for a in axes]
+    padding = OptionOf(PADDING, "padding")
+    return (*sizes, *kernels, *strides, *(dilations if dilated > 1 else []), padding)
 
 
 def windows_of(configuration: Configuration, axes: str) -> tuple[Window, ...]:
@@ -84,44 +99,6 @@ def windows_fault(configuration: Configuration, axes: str) -> str | None:
         if one.padding == "VALID" and one.size < one.reach:
             return f"windows of {one.reach} do not fit into a {SIZES[axis]} of {one.size}"
     return None
-
-
-def window_options(configuration: Configuration, axes: str) -> dict[str, Option]:
-    """Return the options for strides, dilation and padding."""
-    found: dict[str, Option] = {"padding": word(configuration, "padding")}
-    for one in axes:
-        found[f"stride{one.upper()}"] = whole(configuration, f"stride_{one}")
-        if f"dilation_{one}" in configuration:
-            found[f"dilation{one.upper()}Factor"] = whole(configuration, f"dilation_{one}")
-    return found
-
-
-def read_windows(
-    options: Mapping[str, Option], sizes: Sequence[int], kernels: Sequence[int], axes: str
-) -> dict[str, Setting]:
-    """Return the settings of windows that options and shapes give.
-
-    Raises:
-        UnknownOperatorForm: an option is missing.
-
-    """
-    try:
-        found: dict[str, Setting] = {"padding": options["padding"]}
-        for one, size, kernel in zip(axes, sizes, kernels, strict=True):
-            found |= {SIZES[one]: size, f"kernel_{one}": kernel}
-            found[f"stride_{one}"] = options[f"stride{one.upper()}"]
-            if (name := f"dilation{one.upper()}Factor") in options:
-                found[f"dilation_{one}"] = options[name]
-    except KeyError as error:
-        raise UnknownOperatorForm(f"no option {error}") from error
-    return found
-
-
-def read_window(
-    options: Mapping[str, Option], sizes: Sequence[int], kernels: Sequence[int], axes: str
-) -> tuple[Window, ...]:
-    """Return the windows that options and shapes give."""
-    return windows_of(read_windows(options, sizes, kernels, axes), axes)
 
 
 def window_facts(configuration: Configuration, axes: str) -> dict[str, Setting]:

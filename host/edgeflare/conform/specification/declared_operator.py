@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from edgeflare.conform.specification.model_parts import (
     quantization_places,
 )
 from edgeflare.conform.specification.operator_specification import (
-    Operand,
+    Operands,
     OperatorReading,
     OperatorSpecification,
+    Options,
+    Results,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Settings
@@ -70,29 +72,19 @@ class DeclaredOperator(OperatorSpecification):
     refused: Callable[[str, Configuration], str | None] = lambda *_: None
 
     @abstractmethod
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
-        """Return the tensors that a valid configuration writes."""
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the tensors that a valid configuration writes, given the operands."""
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless a reading says all of a model."""
-        present = [one for one in operands if one is not None]
-        expected = self.results(reading.type, reading.configuration, present)
-        if len(results) != len(expected):
-            raise UnknownOperatorForm(f"{self.operator} writes {len(results)} tensors")
-        for one, other in zip(results, expected, strict=True):
+        expected = self.results(reading.type, reading.configuration, parts)
+        if len(parts.results) != len(expected):
+            raise UnknownOperatorForm(f"{self.operator} writes {len(parts.results)} tensors")
+        for one, other in zip(parts.results, expected, strict=True):
             self.check_alike("writes", one, other)
 
-    def check_alike(self, verb: str, found: GraphValue | None, expected: GraphValue) -> None:
+    def check_alike(self, verb: str, found: GraphValue, expected: GraphValue) -> None:
         """Raise UnknownOperatorForm unless a tensor is as another one, but for its values."""
-        if found is None:
-            raise UnknownOperatorForm(f"{self.operator} {verb} too few tensors")
         if (found.dtype, found.shape) != (expected.dtype, expected.shape):
             raise UnknownOperatorForm(
                 f"{self.operator} {verb} {found.dtype} {found.shape}, "
@@ -106,7 +98,7 @@ class DeclaredOperator(OperatorSpecification):
 
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
-        return (*self.places, *quantization_places(type_, "input", lambda parts: parts.data))
+        return (*self.places, *quantization_places(type_, input=self.data))
 
     def fixed_options(self, type_: str) -> Mapping[str, Option]:  # noqa: ARG002 - mostly one for all
         """Return the options of a type that no parameter stands in."""
@@ -120,16 +112,9 @@ class DeclaredOperator(OperatorSpecification):
         """Return the type by the tensor that says it; UnknownOperatorForm if there is none."""
         return type_of(data)
 
-    def read_type(
-        self,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],  # noqa: ARG002 - of those of which two types read the same
-    ) -> str:
+    def read_type(self, parts: ModelParts) -> str:
         """Return the type; UnknownOperatorForm if there is none."""
-        data = operands[self.data] if self.data < len(operands) else None
-        if data is None:
-            raise UnknownOperatorForm(f"{self.operator} without its operand {self.data}")
-        return self.type_of(data)
+        return self.type_of(parts.tensor(self.data))
 
     def version(self, type_: str, configuration: Configuration) -> int:
         """Return the lowest version that has a configuration."""
@@ -157,9 +142,13 @@ class DeclaredOperator(OperatorSpecification):
         parts = self.parts(type_, configuration)
         self.fill(type_, configuration, parts, rng)
         operands = [parts.tensors[at] for at in range(len(parts.tensors))]
-        results = self.results(type_, configuration, operands)
-        version = self.version(type_, configuration)
-        return OperatorGraph.of_operator(self.operator, operands, results, parts.options, version)
+        return OperatorGraph.of_operator(
+            self.operator,
+            [*operands, *[None] * parts.left_out],
+            self.results(type_, configuration, parts),
+            parts.options,
+            self.version(type_, configuration),
+        )
 
     def parts(self, type_: str, configuration: Configuration) -> ModelParts:
         """Return what the settings alone say of a model."""
@@ -183,43 +172,29 @@ class DeclaredOperator(OperatorSpecification):
     def read(self, graph: OperatorGraph) -> OperatorReading:
         """Return what a model of this one operator is."""
         (node,) = graph.nodes
-        operands, results = graph.operands(node), graph.results(node)
-        reading = self.reading(node.options, operands, results)
-        self.check(reading, operands, results)
+        parts = ModelParts.of(node.options, graph.operands(node), graph.results(node))
+        reading = self.reading(parts)
+        self.check(reading, parts)
         return reading
 
-    def reading(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> OperatorReading:
+    def reading(self, parts: ModelParts) -> OperatorReading:
         """Return what an operator is by the places of its parameters; see `read`."""
-        type_ = self.read_type(operands, results)
-        if type_ not in self.types:
+        if (type_ := self.read_type(parts)) not in self.types:
             raise UnknownOperatorForm(
                 f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
             )
         for name, setting in self.fixed_options(type_).items():
-            if options.get(name) != setting:
-                raise UnknownOperatorForm(f"its option {name} is {options.get(name)}")
-        tensors = {at: one for at, one in enumerate(operands) if one is not None}
-        parts = ModelParts(tensors[self.data], dict(options), tensors, results)
+            if parts.options.get(name) != setting:
+                raise UnknownOperatorForm(f"its option {name} is {parts.options.get(name)}")
         settings = {one.parameter.name: one.read(parts) for one in self.places_of(type_)}
         return OperatorReading(type_, settings)
 
-    def known_settings(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> Configuration:
+    def known_settings(self, options: Options, operands: Operands, results: Results) -> Settings:
         """Return the settings that have places in all types, whatever dtype operands have here.
 
         See `exact`, which may be given real values in the place of quantized ones.
         """
-        tensors = {at: replace(one.value, values=one.raw) for at, one in enumerate(operands) if one}
-        parts = ModelParts(next(iter(tensors.values())), dict(options), tensors, results)
+        parts = ModelParts.known(options, operands, results)
         return {one.parameter.name: one.read(parts) for one in self.places}
 
     def with_input(

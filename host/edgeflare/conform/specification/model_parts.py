@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,9 +14,17 @@ from edgeflare.conform.specification.activation_tensors import (
     quantization_parameters,
     quantization_settings,
 )
-from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
+from edgeflare.conform.specification.operator_specification import (
+    Operands,
+    Options,
+    Results,
+    UnknownOperatorForm,
+)
 from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Setting
 from edgeflare.conform.specification.whole_numbers import whole_numbers
+
+RESULT = -1
+"""Stands for the first result in the place of an operand."""
 
 
 @dataclass(slots=True)
@@ -24,20 +32,38 @@ class ModelParts:
     """What an operator reads, and its options, while a model is built or read.
 
     Attributes:
-        data: dtype and quantization of what is moved.
+        data: dtype and quantization of the operand that says the type, while a model is built.
         options: options of the operator, by name.
         tensors: tensors that it reads, by their place; those that are left out are not there.
         results: the tensors that it writes, while a model is read.
+        left_out: how many operands after these are named as left out, while a model is built.
 
     """
 
     data: GraphValue
     options: dict[str, Option] = field(default_factory=dict)
     tensors: dict[int, GraphValue] = field(default_factory=dict)
-    results: Sequence[GraphValue] = ()
+    results: Results = ()
+    left_out: int = 0
+
+    @classmethod
+    def of(
+        cls, options: Options, operands: Sequence[GraphValue | None], results: Results
+    ) -> ModelParts:
+        """Return the parts of a model that is read."""
+        tensors = {at: one for at, one in enumerate(operands) if one is not None}
+        return cls(GraphValue("", ()), dict(options), tensors, results)
+
+    @classmethod
+    def known(cls, options: Options, operands: Operands, results: Results) -> ModelParts:
+        """Return the parts of a model whose operands are all known, as if they were constants."""
+        tensors = [None if one is None else replace(one.value, values=one.raw) for one in operands]
+        return cls.of(options, tensors, results)
 
     def tensor(self, at: int) -> GraphValue:
-        """Return a tensor; UnknownOperatorForm if it is left out."""
+        """Return an operand, or the first result; UnknownOperatorForm if it is left out."""
+        if at == RESULT:
+            return self.results[0]
         if at not in self.tensors:
             raise UnknownOperatorForm(f"it has no operand {at}")
         return self.tensors[at]
@@ -192,27 +218,26 @@ class ReadFrom(Place):
         return self._reading(parts)
 
 
-def quantization_places(
-    type_: str, role: str, tensor: Callable[[ModelParts], GraphValue]
-) -> tuple[Place, ...]:
-    """Return the places of scale and zero point, which a tensor has from its beginning.
+def quantization_places(type_: str, **tensors: int) -> Iterator[Place]:
+    """Yield the places of scales and zero points, which tensors have from their beginning.
 
     Args:
         type_: the operator's type; there are none if its tensors are not quantized.
-        role: what the tensor is called, such as "input".
-        tensor: returns it from the parts of a model.
+        tensors: their places among the operands, or `RESULT`, by what they are called.
 
     """
 
-    def place(parameter: OperatorParameter) -> Place:
+    def place(parameter: OperatorParameter, role: str, at: int) -> Place:
         def reading(parts: ModelParts) -> Setting:
-            if (dtype := tensor(parts).dtype) != DTYPES[type_]:
-                raise UnknownOperatorForm(f"its {role} is of {dtype}, not {DTYPES[type_]}")
-            return quantization_settings(tensor(parts), role)[parameter.name]
+            tensor = parts.tensor(at)
+            if tensor.dtype != DTYPES[type_]:
+                raise UnknownOperatorForm(f"its {role} is of {tensor.dtype}, not {DTYPES[type_]}")
+            return quantization_settings(tensor, role)[parameter.name]
 
         return ReadFrom(parameter, reading)
 
-    return tuple(map(place, quantization_parameters(type_, role)))
+    for role, at in tensors.items():
+        yield from (place(one, role, at) for one in quantization_parameters(type_, role))
 
 
 class ConstantOf(Place):

@@ -114,12 +114,7 @@ class OperatorSpecification(ABC):
         """
 
     @abstractmethod
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers, computed in float64 or int64 from the dequantized operands.
 
         Args:
@@ -190,6 +185,11 @@ class OperatorSpecification(ABC):
         return next(filter(None, faults), None) or self.fault(type_, configuration)
 
 
+Options = Mapping[str, Option]
+Operands = Sequence[Operand | None]
+"""The operands of an operator in its order, None where one is left out."""
+Results = Sequence[GraphValue]
+
 AnswerKind = Literal["bits", "steps", "reals"]
 """How an answer is held to the exact one: "bits", equal as it stands; "steps", a quantized answer,
 by the step that the exact real value lies in; "reals", a float, by its distance."""
@@ -215,6 +215,10 @@ class ExactAnswer:
     kind: AnswerKind
     values: NDArray[Any]
     slack: NDArray[np.float64] = field(default_factory=lambda: np.zeros(()))
+
+
+ExactAnswers = tuple[ExactAnswer, ...]
+"""One for each result."""
 
 
 def bits(values: NDArray[Any]) -> ExactAnswer:

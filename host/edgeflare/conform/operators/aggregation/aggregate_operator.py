@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.one_input_operator import OneInputOperator
-from edgeflare.conform.specification.model_parts import ShapeOf
+from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     UnknownOperatorForm,
@@ -44,16 +44,11 @@ class AggregateOperator(OneInputOperator):
             drawn["output_scale"] = as_scale(wanted * 2.0**exponent)
         return drawn
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless a reading is valid and says all of a model."""
         if (why := self.invalid(reading.type, reading.configuration)) is not None:
             raise UnknownOperatorForm(why)
-        super().check(reading, operands, results)
+        super().check(reading, parts)
 
     def with_input(
         self, type_: str, configuration: Configuration, value: GraphValue
@@ -68,10 +63,8 @@ class AggregateOperator(OneInputOperator):
 
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
         """Return the number of dimensions and values, and the size of the last dimension."""
-        given, (result, *_) = (
-            self.parts(type_, configuration).tensors[0],
-            self.results(type_, configuration, ()),
-        )
+        parts = self.parts(type_, configuration)
+        given, result = parts.tensors[0], self.results(type_, configuration, parts)[0]
         return {
             "rank": len(given.shape),
             "last_dimension": given.shape[-1] if given.shape else 1,

@@ -6,7 +6,7 @@ neighbouring channels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from edgeflare.conform.specification.operator_specification import (
     INT64,
     UINT8,
     ExactAnswer,
+    ExactAnswers,
     Operand,
     bits,
     reals,
@@ -107,37 +108,31 @@ def _draw_reach(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "input_scale": as_scale(2.0 ** (rng.uniform(-2, 5) - reach))}
 
 
-def _softmax(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _softmax(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return exp(beta · x) as a share of its sum over the last axis."""
-    del results
     exponents = _below_the_greatest(operand.real) * number(settings, "beta")
     powers = np.exp(exponents)
     shares = powers / powers.sum(-1, keepdims=True)
     if operand.raw.dtype == np.int16:
         lost = _TABLE_ROUNDING * (1 + operand.raw.shape[-1] * shares)
-        return (steps(shares, lost),)
+        return steps(shares, lost)
     if operand.value.quantization is not None:
-        return (steps(shares),)
+        return steps(shares)
     roundings = np.abs(exponents) + operand.raw.shape[-1] + _FUNCTION_ULPS
     # What has no weight may still have an exponent without bounds.
     slack = np.where(shares > 0, roundings * EPSILON * shares, 0.0) + _LEAST_NORMAL
-    return (reals(shares, slack),)
+    return reals(shares, slack)
 
 
-def _log_softmax(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _log_softmax(_settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return x less the logarithm of the sum of exp(x) over the last axis."""
-    del settings, results
     exponents = _below_the_greatest(operand.real)
     total = np.log(np.exp(exponents).sum(-1, keepdims=True))
     values = exponents - total
     if operand.value.quantization is not None:
-        return (steps(values),)
+        return steps(values)
     roundings = np.abs(exponents) + np.abs(total) + operand.raw.shape[-1] + _FUNCTION_ULPS
-    return (reals(values, np.where(np.isfinite(roundings), roundings, 0.0) * EPSILON),)
+    return reals(values, np.where(np.isfinite(roundings), roundings, 0.0) * EPSILON)
 
 
 def _below_the_greatest(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,26 +176,20 @@ _LEAST_LENGTH = 1e-6
 """Vectors that are shorter are divided by it."""
 
 
-def _of_length_1(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _of_length_1(_settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return vectors along the last axis, divided by their lengths."""
-    del settings, results
     values = operand.real
     length = np.sqrt(np.sum(values**2, -1, keepdims=True))
     if operand.value.quantization is not None:
         # No vector of whole numbers is that short, but one of zeros.
-        return (steps(values / np.where(length == 0, 1.0, length)),)
+        return steps(values / np.where(length == 0, 1.0, length))
     normalized = values / np.maximum(length, _LEAST_LENGTH)
     roundings = operand.raw.shape[-1] / 2 + 4
-    return (reals(normalized, roundings * EPSILON * np.abs(normalized)),)
+    return reals(normalized, roundings * EPSILON * np.abs(normalized))
 
 
-def _local_response(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _local_response(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return values divided by a power of the sum of the squares of the channels around them."""
-    del results
     radius, beta = whole(settings, "radius"), number(settings, "beta")
     values = operand.real
     channels = values.shape[-1]
@@ -214,7 +203,7 @@ def _local_response(
     # Kernels, too, keep a running sum; what it has lost is divided by a smaller one.
     lost = (channels + 4) * alpha * before[..., upper] / base
     roundings = beta * (lost + np.abs(np.log(base)) + 4) + 4
-    return (reals(normalized, roundings * EPSILON * np.abs(normalized)),)
+    return reals(normalized, roundings * EPSILON * np.abs(normalized))
 
 
 _RADIUS = Whole("radius", 0, 8, limit=2**20, kind="mode")
@@ -272,11 +261,8 @@ def _values_and_indexes(form: GraphValue, settings: Configuration) -> tuple[Grap
     return replace(form, shape=shape), GraphValue("int32", shape)
 
 
-def _top_values(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _top_values(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswers:
     """Return the k greatest raw values in falling order, the first of equal ones first."""
-    del results
     raw, k = operand.raw, whole(settings, "k")
     # The complement falls where a whole number rises, at the ends of its type as well.
     falling = -raw if raw.dtype.kind == "f" else ~raw

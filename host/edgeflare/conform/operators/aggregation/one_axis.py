@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -80,12 +80,10 @@ def _indexes(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...
 def _place_of_extreme(operator: str, find: Callable[..., Values]) -> AggregateOperator:
     """Return the operator that finds a value along an axis, the first of equal ones."""
 
-    def answers(
-        settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-    ) -> tuple[ExactAnswer, ...]:
+    def answers(settings: Configuration, operand: Operand, result: GraphValue) -> ExactAnswer:
         # Equal raw values are equal real ones.
         indexes = find(operand.raw, whole(settings, "axis"))
-        return (bits(np.asarray(indexes).astype(results[0].dtype)),)
+        return bits(np.asarray(indexes).astype(result.dtype))
 
     return AggregateOperator(
         operator,
@@ -102,16 +100,13 @@ def _place_of_extreme(operator: str, find: Callable[..., Values]) -> AggregateOp
     )
 
 
-def _running_sums(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _running_sums(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return the sums of all values up to each along an axis; whole numbers wrap."""
-    del results
     if operand.raw.dtype.kind == "i":
         sums = _sums(operand.raw.astype(np.int64), settings)
-        return (bits(sums.astype(operand.raw.dtype)),)
+        return bits(sums.astype(operand.raw.dtype))
     values, size = operand.real, operand.raw.shape[whole(settings, "axis")]
-    return (reals(_sums(values, settings), sum_slack(size, _sums(np.abs(values), settings))),)
+    return reals(_sums(values, settings), sum_slack(size, _sums(np.abs(values), settings)))
 
 
 def _sums(values: Values, settings: Configuration) -> Values:

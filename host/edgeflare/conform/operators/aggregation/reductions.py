@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log2, prod, sqrt
 from typing import Any
@@ -162,9 +162,7 @@ def _gain_of_product(settings: Configuration, rng: np.random.Generator) -> float
     return float(2.0 ** np.clip(octaves, -100, 100))
 
 
-def _product(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _product(settings: Configuration, operand: Operand, result: GraphValue) -> ExactAnswer:
     """Return the products; whole numbers wrap.
 
     Quantized products are defined as rescaled and rounded after each factor, in the order of
@@ -173,24 +171,21 @@ def _product(
     axes, kept = dimensions(settings, "axes"), yes(settings, "keep_dims")
     if operand.raw.dtype in (np.int32, np.int64):
         total = np.prod(operand.raw.astype(np.int64), axes, keepdims=kept)
-        return (bits(np.asarray(total).astype(operand.raw.dtype)),)
+        return bits(np.asarray(total).astype(operand.raw.dtype))
     product = np.prod(operand.real, axes, keepdims=kept)
     factors = prod(operand.raw.shape[at] for at in axes)
     if operand.value.quantization is not None:
-        lost = _lost_by_rescaling(operand, axes, results[0]).reshape(product.shape)
-        return (steps(product, lost + factors * _MULTIPLIER_ROUNDING * np.abs(product)),)
-    return (reals(product, factors * EPSILON * np.abs(product)),)
+        lost = _lost_by_rescaling(operand, axes, result).reshape(product.shape)
+        return steps(product, lost + factors * _MULTIPLIER_ROUNDING * np.abs(product))
+    return reals(product, factors * EPSILON * np.abs(product))
 
 
 def _raw(of: Callable[..., Values]) -> Answers:
     """Return what answers raw values, as the result has the quantization of the operand."""
 
-    def answers(
-        settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-    ) -> tuple[ExactAnswer, ...]:
-        del results
+    def answers(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
         axes, kept = dimensions(settings, "axes"), yes(settings, "keep_dims")
-        return (bits(of(operand.raw, axis=axes, keepdims=kept)),)
+        return bits(of(operand.raw, axis=axes, keepdims=kept))
 
     return answers
 
@@ -218,10 +213,7 @@ def _sum(*, mean: bool) -> Answers:
     Sums of whole numbers wrap, and their means are rounded towards zero.
     """
 
-    def answers(
-        settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-    ) -> tuple[ExactAnswer, ...]:
-        del results
+    def answers(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
         axes, kept = dimensions(settings, "axes"), yes(settings, "keep_dims")
         terms = prod(operand.raw.shape[at] for at in axes)
         if operand.raw.dtype in (np.int32, np.int64) and operand.value.quantization is None:
@@ -229,14 +221,14 @@ def _sum(*, mean: bool) -> Answers:
             if mean and terms:
                 below = total // terms
                 total = below + ((below < 0) & (total % terms != 0))
-            return (bits(np.asarray(total).astype(operand.raw.dtype)),)
+            return bits(np.asarray(total).astype(operand.raw.dtype))
         values = operand.real
         total = np.sum(values, axes, keepdims=kept)
         divisor = np.float64(terms if mean else 1)
         if operand.value.quantization is not None:
-            return (steps(total / divisor),)
+            return steps(total / divisor)
         magnitude = np.sum(np.abs(values), axes, keepdims=kept)
-        return (reals(total / divisor, sum_slack(terms, magnitude / divisor)),)
+        return reals(total / divisor, sum_slack(terms, magnitude / divisor))
 
     return answers
 

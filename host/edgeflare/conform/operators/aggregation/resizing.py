@@ -99,26 +99,20 @@ def _resized(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...
     return (replace(form, shape=tuple(whole(settings, one) for one in shape)),)
 
 
-def _nearest_values(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _nearest_values(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return the raw values that lie nearest."""
-    del results
     raw = operand.raw
     for at, name in enumerate(_RESIZED, 1):
         raw = np.take(raw, _nearest(raw.shape[at], whole(settings, name), settings), at)
-    return (bits(raw),)
+    return bits(raw)
 
 
-def _bilinear(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
+def _bilinear(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
     """Return the means of the four values around, weighted by how near they are.
 
     With what rounding them and their places loses. Places among int16 values are fixed-point
     numbers of ten places, whatever the kernel.
     """
-    del results
     values, dtype = operand.real, operand.raw.dtype
     lost = (_ROUNDINGS * EPSILON if dtype == np.float32 else 0.0) * np.abs(values)
     for axis, name in enumerate(_RESIZED, 1):
@@ -129,8 +123,8 @@ def _bilinear(
             lost = among.lost(values, lost, rounding)
         values = among.interpolated(values)
     if operand.value.quantization is None:
-        return (reals(values, lost),)
-    return (steps(values, lost if dtype == np.int16 else 0.0),)
+        return reals(values, lost)
+    return steps(values, lost if dtype == np.int16 else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

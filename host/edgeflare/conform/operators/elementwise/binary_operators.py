@@ -8,12 +8,12 @@ from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.elementwise.broadcast import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
 from edgeflare.conform.specification.declared_operator import DeclaredOperator
-from edgeflare.conform.specification.model_parts import CountOf, ShapeOf
+from edgeflare.conform.specification.model_parts import CountOf, ModelParts, ShapeOf
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
     EPSILON,
@@ -23,9 +23,12 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
-    ExactAnswer,
+    ExactAnswers,
     Operand,
+    Operands,
     OperatorReading,
+    Options,
+    Results,
     UnknownOperatorForm,
     reals,
 )
@@ -276,34 +279,22 @@ _FEWEST, _MOST = 2, 5
 class _SumOfMany(DeclaredOperator):
     """A sum of several tensors of one shape."""
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return a tensor as each of those that are added."""
         del type_, configuration
-        return operands[:1]
+        return (parts.tensors[0],)
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless all tensors are alike."""
-        if not _FEWEST <= len(operands) <= _MOST:
-            raise UnknownOperatorForm(f"{self.operator} of {len(operands)} tensors")
-        if {one and (one.dtype, one.shape, one.values is None) for one in operands} != {
-            (results[0].dtype, results[0].shape, True)
-        }:
+        (result,), tensors = parts.results, parts.tensors.values()
+        if not _FEWEST <= len(tensors) <= _MOST:
+            raise UnknownOperatorForm(f"{self.operator} of {len(tensors)} tensors")
+        forms = {(one.dtype, one.shape, one.values is None) for one in (*tensors, result)}
+        if len(forms) > 1:
             raise UnknownOperatorForm(f"{self.operator} of a constant, or of several shapes")
-        super().check(reading, operands, results)
+        super().check(reading, parts)
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the sum of the operands."""
         del options
         present = [one for one in operands if one is not None]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -33,6 +32,7 @@ from edgeflare.conform.specification.activation_tensors import (
 )
 from edgeflare.conform.specification.declared_operator import DeclaredOperator
 from edgeflare.conform.specification.model_parts import (
+    RESULT,
     ModelParts,
     OptionOf,
     Place,
@@ -41,10 +41,13 @@ from edgeflare.conform.specification.model_parts import (
 )
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
-    ExactAnswer,
+    ExactAnswers,
     Operand,
+    Operands,
     OperandStyle,
     OperatorReading,
+    Options,
+    Results,
     UnknownOperatorForm,
     bits,
     operand_values,
@@ -160,13 +163,10 @@ class BroadcastingOperator(DeclaredOperator):
         """Return the places of all parameters of a type."""
         if self.function.scales == "one":
             return super().places_of(type_)
-        scales = [
-            quantization_places(type_, role, partial(ModelParts.tensor, at=at))
-            for at, role in enumerate(self.function.roles)
-        ]
+        scaled = {role: at for at, role in enumerate(self.function.roles)}
         if self.function.scales == "each":
-            scales.append(quantization_places(type_, "output", lambda parts: parts.results[0]))
-        return (*self.places, *(place for one in scales for place in one))
+            scaled["output"] = RESULT
+        return (*self.places, *quantization_places(type_, **scaled))
 
     def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
         """Return a tensor with the dtype and the quantization of those of a role."""
@@ -196,30 +196,22 @@ class BroadcastingOperator(DeclaredOperator):
             at = self.function.roles.index(str(constant))
             parts.tensors[at] = read[at].constant(operands[at].raw)
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return the tensor that a valid configuration writes."""
-        del operands
+        del parts
         written = self.form(type_, configuration, "output")
         return [replace(written, shape=dimensions(configuration, "shape"))]
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless a configuration says all of a model."""
-        if len(operands) != len(self.function.roles):
-            raise UnknownOperatorForm(f"{self.operator} reads {len(operands)} tensors")
+        if set(parts.tensors) != set(range(len(self.function.roles))):
+            raise UnknownOperatorForm(f"{self.operator} reads {len(parts.tensors)} tensors")
         shape = dimensions(reading.configuration, "shape")
         if broadcast_fault(self._broadcasts(reading.configuration), shape) is not None:
             raise UnknownOperatorForm(f"the shapes of {self.operator} do not fit each other")
-        said = self.parts(reading.type, reading.configuration).tensors
-        for at, one in enumerate(operands):
-            self.check_alike("reads", one, said[at])
-        super().check(reading, operands, results)
+        for at, one in self.parts(reading.type, reading.configuration).tensors.items():
+            self.check_alike("reads", parts.tensors[at], one)
+        super().check(reading, parts)
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
@@ -245,12 +237,7 @@ class BroadcastingOperator(DeclaredOperator):
             drawn |= drawn_output(type_, self._range(type_, drawn), rng, least)
         return drawn
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the function of the operands."""
         present = [one for one in operands if one is not None]
         function, (result,) = self.function, results

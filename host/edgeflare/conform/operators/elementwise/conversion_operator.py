@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
 from edgeflare.conform.operators.elementwise.result_scales import (
     drawn_output,
@@ -43,6 +43,7 @@ from edgeflare.conform.specification.operator_specification import (
     Operand,
     OperandStyle,
     OperatorReading,
+    Results,
     UnknownOperatorForm,
     bits,
     operand_values,
@@ -88,22 +89,15 @@ class _Conversion(OneInputOperator):
         choice = Choice("to", self.to[type_])
         return (*self.places, ReadFrom(choice, lambda parts: self.type_of(parts.results[0])))
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> tuple[GraphValue, ...]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return a tensor of the other type."""
-        del type_, operands
+        del type_, parts
         written = self.form(word(configuration, "to"), configuration, "output")
         return of_same_shape(written, configuration)
 
-    def reading(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> OperatorReading:
+    def reading(self, parts: ModelParts) -> OperatorReading:
         """Return what an operator is by the places of its parameters."""
-        known = super().reading(options, operands, results)
+        known = super().reading(parts)
         if (to := word(known.configuration, "to")) not in self.to[known.type]:
             raise UnknownOperatorForm(f"{self.operator} from {known.type} to {to}")
         return known
@@ -146,11 +140,8 @@ def _name_types(settings: Configuration, parts: ModelParts, rng: np.random.Gener
     parts.options["outDataType"] = DTYPES[word(settings, "to")].upper()
 
 
-def _same_values(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
-    del settings
-    return (bits(operand.raw.astype(results[0].dtype)),)
+def _same_values(_settings: Configuration, operand: Operand, result: GraphValue) -> ExactAnswer:
+    return bits(operand.raw.astype(result.dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +150,7 @@ class _Quantization(_Conversion):
 
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
-        given = quantization_places(type_, "input", lambda parts: parts.data)
+        given = quantization_places(type_, input=self.data)
         known = (*super().places_of(type_), *given)
         if not set(self.to[type_]) & set(QUANTIZED):
             return known
@@ -194,18 +185,15 @@ class _Quantization(_Conversion):
         return drawn
 
 
-def _same_reals(
-    settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-) -> tuple[ExactAnswer, ...]:
-    del settings
-    exact = answer(lambda x: x, [operand], results[0], loss=Loss(1))
+def _same_reals(_settings: Configuration, operand: Operand, result: GraphValue) -> ExactAnswer:
+    exact = answer(lambda x: x, [operand], result, loss=Loss(1))
     quantization = operand.value.quantization
-    if quantization is None or results[0].quantization is not None:
-        return (exact,)
+    if quantization is None or result.quantization is not None:
+        return exact
     # The zero point may be scaled by itself and subtracted afterwards.
     (scale,), zero_point = quantization.scales, abs(quantization.zero_point)
     magnitude = scale * (np.abs(operand.raw.astype(np.float64)) + zero_point)
-    return (reals(exact.values, exact.slack + EPSILON * magnitude),)
+    return reals(exact.values, exact.slack + EPSILON * magnitude)
 
 
 _CAST = (FLOAT, INT8, UINT8, INT16, INT32, INT64, BOOL)

@@ -63,10 +63,10 @@ class _RealFunction:
     loss: Loss
 
     def __call__(
-        self, settings: Configuration, operand: Operand, results: Sequence[GraphValue]
-    ) -> tuple[ExactAnswer, ...]:
+        self, settings: Configuration, operand: Operand, result: GraphValue
+    ) -> ExactAnswer:
         """Return the function of the operand."""
-        return (answer(lambda x: self.of(x, settings), [operand], results[0], loss=self.loss),)
+        return answer(lambda x: self.of(x, settings), [operand], result, loss=self.loss)
 
 
 @dataclass(frozen=True, eq=False)

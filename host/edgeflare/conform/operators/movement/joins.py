@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from edgeflare.conform.operator_graph import (
     GraphValue,
-    Option,
     Values,
 )
 from edgeflare.conform.operators.movement.movement_specification import (
@@ -17,14 +17,20 @@ from edgeflare.conform.operators.movement.movement_specification import (
     fit_axis,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
-from edgeflare.conform.specification.activation_tensors import activation
+from edgeflare.conform.specification.activation_tensors import (
+    activation,
+    quantization_parameters,
+    quantization_settings,
+)
 from edgeflare.conform.specification.model_parts import (
+    RESULT,
     ConstantOf,
     CountOf,
     IndexTypeOf,
     ModelParts,
     OptionOf,
     Place,
+    ReadFrom,
     ShapeOf,
     quantization_places,
 )
@@ -35,9 +41,11 @@ from edgeflare.conform.specification.operator_specification import (
     INT16,
     INT32,
     UINT8,
-    ExactAnswer,
-    Operand,
+    ExactAnswers,
+    Operands,
     OperatorReading,
+    Options,
+    Results,
     UnknownOperatorForm,
     steps,
 )
@@ -68,43 +76,29 @@ class _Concatenation(MovementSpecification):
         known = super().places_of(type_)
         if type_ != UINT8:
             return known
-        # The first tensor stands for all others if it is alone.
-        others = quantization_places(type_, _OTHER, lambda parts: parts.tensors[max(parts.tensors)])
-        return (
-            *known,
-            *others,
-            *quantization_places(type_, _OUTPUT, lambda parts: parts.results[0]),
+        others = (
+            ReadFrom(one, partial(_read_others, one.name))
+            for one in quantization_parameters(type_, _OTHER)
         )
+        return (*known, *others, *quantization_places(type_, output=RESULT))
 
     def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
         """Return a tensor with the dtype and the quantization of those of a role."""
         return super().form(type_, configuration, role if type_ == UINT8 else "input")
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return the tensor that a valid configuration writes."""
-        (joined,) = super().results(type_, configuration, operands)
+        (joined,) = super().results(type_, configuration, parts)
         return [replace(self.form(type_, configuration, _OUTPUT), shape=joined.shape)]
 
-    def check(
-        self,
-        reading: OperatorReading,
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless tensors that share their scale have one."""
-        (result,) = results
-        tensors = operands[1:] if reading.type == UINT8 else (*operands, result)
-        if len({one.quantization for one in tensors if one is not None}) > 1:
+        (result,), (first, *others) = parts.results, parts.tensors.values()
+        tensors = others if reading.type == UINT8 else (first, *others, result)
+        if len({one.quantization for one in tensors}) > 1:
             raise UnknownOperatorForm("its tensors have several scales")
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers: to the bit where all scales are equal."""
         present = [one for one in operands if one is not None]
         if len({one.quantization for one in (*results, *(one.value for one in present))}) == 1:
@@ -112,6 +106,11 @@ class _Concatenation(MovementSpecification):
         settings = self.known_settings(options, operands, results)
         values = [one.real for one in present]
         return (steps(np.concatenate(values, whole(settings, "axis"))),)
+
+
+def _read_others(name: str, parts: ModelParts) -> Setting:
+    # The first tensor stands for all others if it is alone.
+    return quantization_settings(parts.tensors[max(parts.tensors)], _OTHER)[name]
 
 
 def _scale_others(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:

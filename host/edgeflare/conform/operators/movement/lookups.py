@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, Option, Quantization, Values
+from edgeflare.conform.operator_graph import Quantization, Values
 from edgeflare.conform.operators.movement.movement_specification import (
     MovementSpecification,
     axis_within,
@@ -35,8 +35,10 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
-    ExactAnswer,
-    Operand,
+    ExactAnswers,
+    Operands,
+    Options,
+    Results,
     operand_values,
     reals,
 )
@@ -62,26 +64,17 @@ class _EmbeddingLookup(MovementSpecification):
         """Return the places of all parameters of a type."""
         return (*self.places, _TABLE_SCALE) if type_ == DYNAMIC else super().places_of(type_)
 
-    def read_type(
-        self, operands: Sequence[GraphValue | None], results: Sequence[GraphValue]
-    ) -> str:
+    def read_type(self, parts: ModelParts) -> str:
         """Return the type; UnknownOperatorForm if there is none."""
-        type_ = super().read_type(operands, results)
-        return DYNAMIC if type_ == INT8 and results[0].dtype == FLOAT else type_
+        type_ = super().read_type(parts)
+        return DYNAMIC if type_ == INT8 and parts.results[0].dtype == FLOAT else type_
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return the rows."""
-        (rows,) = super().results(type_, configuration, operands)
+        (rows,) = super().results(type_, configuration, parts)
         return [replace(rows, dtype=FLOAT) if type_ == DYNAMIC else rows]
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers."""
         indices, table = operands
         if (

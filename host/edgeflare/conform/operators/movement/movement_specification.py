@@ -6,26 +6,28 @@ Some rules of what fits are those of several operators, such as an axis within a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from math import gcd, prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.specification.activation_tensors import (
     DTYPES,
     TYPES,
     quantization_settings,
 )
 from edgeflare.conform.specification.declared_operator import DeclaredOperator
-from edgeflare.conform.specification.model_parts import ShapeOf
+from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
 from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
-    ExactAnswer,
-    Operand,
+    ExactAnswers,
+    Operands,
     OperandStyle,
     OperatorReading,
+    Options,
+    Results,
     UnknownOperatorForm,
     bits,
     operand_values,
@@ -79,11 +81,10 @@ class MovementSpecification(DeclaredOperator):
                 break
         return drawn
 
-    def results(
-        self, type_: str, configuration: Configuration, operands: Sequence[GraphValue]
-    ) -> Sequence[GraphValue]:
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return the tensors that a valid configuration writes."""
         form = self.form(type_, configuration, "input")
+        operands = [parts.tensors[at] for at in sorted(parts.tensors)]
         moved = self.moved(configuration, [_values(one) for one in operands])
         return [
             GraphValue(name, one.shape, form.quantization if name == form.dtype else None)
@@ -94,27 +95,16 @@ class MovementSpecification(DeclaredOperator):
         """Return the type of an operator on a tensor, whether its whole numbers are quantized."""
         return TYPES.get(data.dtype, data.dtype)
 
-    def check(
-        self,
-        reading: OperatorReading,  # noqa: ARG002
-        operands: Sequence[GraphValue | None],
-        results: Sequence[GraphValue],
-    ) -> None:
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:  # noqa: ARG002
         """Raise UnknownOperatorForm unless results are quantized as what is moved."""
-        data = operands[self.data]
-        for one in results:
-            if data and one.dtype == data.dtype and one.quantization != data.quantization:
+        data = parts.tensors[self.data]
+        for one in parts.results:
+            if one.dtype == data.dtype and one.quantization != data.quantization:
                 raise UnknownOperatorForm("its result has another scale than what it moves")
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers."""
-        tensors = [None if one is None else replace(one.value, values=one.raw) for one in operands]
-        settings = self.reading(options, tensors, results).configuration
+        settings = self.reading(ModelParts.known(options, operands, results)).configuration
         moved = self.moved(settings, [one.raw for one in operands if one is not None])
         return tuple(bits(one) for one in moved)
 

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
-from edgeflare.conform.operators.weighted_sums.sum_answer import Reals, summed
+from edgeflare.conform.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operators.elementwise.real_answers import Reals
+from edgeflare.conform.operators.weighted_sums.sum_answer import summed
 from edgeflare.conform.operators.weighted_sums.sum_tensors import (
-    data_parameters,
-    data_value,
     fitting_scales,
     raw_spread,
-    read_data,
     rescaled,
-    single_quantization,
     usual_product,
 )
 from edgeflare.conform.operators.window_settings import size_parameter
+from edgeflare.conform.specification.activation_tensors import single_quantization
+from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.model_parts import (
+    RESULT,
+    ModelParts,
+    OptionOf,
+    Place,
+    ReadFrom,
+    quantization_places,
+)
 from edgeflare.conform.specification.operator_specification import (
     DYNAMIC,
     FLOAT,
     INT8,
     INT16,
-    ExactAnswer,
-    Operand,
+    ExactAnswers,
+    Operands,
     OperatorReading,
-    OperatorSpecification,
+    Options,
+    Results,
     UnknownOperatorForm,
     operand_values,
 )
@@ -36,7 +45,6 @@ from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
     Dimensions,
-    OperatorParameter,
     ScaleParameter,
     Setting,
     dimensions,
@@ -56,95 +64,114 @@ _DTYPES = {
 }
 """Dtypes of the left and the right operand by type; the result has that of the left one."""
 
-_SHAPES: tuple[OperatorParameter, ...] = (
-    Dimensions("batch", (0, 3), most_values=24),
-    Dimensions("right_batch", (0, 3), most_values=24),
-    size_parameter("rows", 16),
-    size_parameter("depth", 33),
-    size_parameter("columns", 16),
-    Choice("adj_x", (False, True)),
-    Choice("adj_y", (False, True)),
+
+def _batch(name: str, operand: int) -> Place:
+    known = Dimensions(name, (0, 3), most_values=24)
+    return ReadFrom(known, lambda parts: parts.tensor(operand).shape[:-2])
+
+
+def _size(name: str, most: int, operand: int, axis: int, turned: str) -> Place:
+    """Return the place of a matrix's size, along the other axis if an option says so."""
+
+    def reading(parts: ModelParts) -> Setting:
+        shape = parts.tensor(operand).shape
+        if len(shape) < 2:
+            raise UnknownOperatorForm(f"a product of {shape}")
+        return shape[-3 - axis if parts.options.get(turned, False) else axis]
+
+    return ReadFrom(size_parameter(name, most), reading)
+
+
+class _AsymmetricInputs(OptionOf):
+    """How a float input is rounded to eight bits; converters write the option where it is set."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        if setting:
+            super().write(setting, parts)
+
+
+_ASYMMETRIC = _AsymmetricInputs(
+    Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
 )
-_RIGHT = Choice("right", ("given", "constant"))
-_ASYMMETRIC = Choice("asymmetric_inputs", (False, True))
+_RIGHT = ReadFrom(
+    Choice("right", ("given", "constant")),
+    lambda parts: "given" if parts.tensor(1).values is None else "constant",
+)
 
 
-class BatchMatmul(OperatorSpecification):
-    """BATCH_MATMUL: (*batch, rows, depth) by (*right batch, depth, columns), either turned."""
+@dataclass(frozen=True, eq=False)
+class _BatchMatmul(DeclaredOperator):
+    """(*batch, rows, depth) by (*right batch, depth, columns), either turned."""
 
-    operator = "BATCH_MATMUL"
-    types = tuple(_DTYPES)
-
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type."""
-        if type_ == FLOAT:
-            return (*_SHAPES, _RIGHT)
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
         if type_ == DYNAMIC:
-            return (*_SHAPES, _ASYMMETRIC, ScaleParameter("right_scale"))
-        names = ("input", "right", "output")
-        scales = [one for name in names for one in data_parameters(_DTYPES[type_][0], name)]
-        return (*_SHAPES, _RIGHT, *scales)
+            scale = ReadFrom(ScaleParameter("right_scale"), _right_scale)
+            return (*self.places, _ASYMMETRIC, scale)
+        scales = quantization_places(type_, input=0, right=1, output=RESULT)
+        return (*self.places, _RIGHT, *scales)
 
-    def fault(self, type_: str, configuration: Configuration) -> str | None:  # noqa: ARG002
+    def read_type(self, parts: ModelParts) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        left, right, (result,) = parts.tensor(0), parts.tensor(1), parts.results
+        for type_, known in _DTYPES.items():
+            if (*known, known[0]) == (left.dtype, right.dtype, result.dtype):
+                return type_
+        raise UnknownOperatorForm(f"{left.dtype} by {right.dtype} to {result.dtype}")
+
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
+        """Raise UnknownOperatorForm unless operands are as a reading says.
+
+        Of results files may say other shapes than kernels do.
+        """
+        if parts.tensors[0].values is not None:
+            raise UnknownOperatorForm("a left operand that is not given")
+        if reading.type == DYNAMIC and parts.tensors[1].values is None:
+            raise UnknownOperatorForm("weights that are computed")
+        for at, one in self.parts(reading.type, reading.configuration).tensors.items():
+            self.check_alike("reads", parts.tensors[at], one)
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
+        del type_
         batches = dimensions(configuration, "batch"), dimensions(configuration, "right_batch")
         return None if _broadcast(*batches) is not None else f"{batches} do not broadcast"
 
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration."""
-        shapes = _shapes(configuration)
-        dtypes = _DTYPES[type_]
-        left = data_value(dtypes[0], shapes[0], configuration, "input")
-        if type_ == DYNAMIC:
-            scale = number(configuration, "right_scale")
-            right = GraphValue(dtypes[1], shapes[1], Quantization((scale,)))
-        else:
-            right = data_value(dtypes[1], shapes[1], configuration, "right")
+    def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
+        """Return a tensor with the dtype and the quantization of those of a role."""
+        if type_ == DYNAMIC and role == "right":
+            return GraphValue(INT8, (), Quantization((number(configuration, "right_scale"),)))
+        return super().form(type_, configuration, role)
+
+    def parts(self, type_: str, configuration: Configuration) -> ModelParts:
+        """Return what the settings alone say of a model."""
+        parts = super().parts(type_, configuration)
+        for at, role in enumerate(("input", "right")):
+            form = self.form(type_, configuration, role)
+            parts.tensors[at] = replace(form, shape=_shapes(configuration)[at])
+        return parts
+
+    def fill(
+        self, type_: str, configuration: Configuration, parts: ModelParts, rng: np.random.Generator
+    ) -> None:
+        """Add the values of a constant."""
         if type_ == DYNAMIC or word(configuration, "right") == "constant":
-            right = right.constant(operand_values(right, "uniform", rng))
-        result = data_value(dtypes[0], shapes[2], configuration, "output")
-        adjoint = {"adjX": yes(configuration, "adj_x"), "adjY": yes(configuration, "adj_y")}
-        options: dict[str, Option] = {**adjoint}
-        version = {INT8: 2, INT16: 3}.get(type_, 1)
-        if type_ == DYNAMIC and yes(configuration, "asymmetric_inputs"):
-            options["asymmetricQuantizeInputs"] = True
-            version = 4
-        return OperatorGraph.of_operator(self.operator, [left, right], [result], options, version)
+            right = parts.tensors[1]
+            parts.tensors[1] = right.constant(operand_values(right, "uniform", rng))
 
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        node = graph.nodes[0]
-        (left, right), (result,) = graph.operands(node), graph.results(node)
-        if left is None or right is None or left.values is not None:
-            raise UnknownOperatorForm("a left operand that is not given")
-        if min(len(left.shape), len(right.shape)) < 2 or result.dtype != left.dtype:
-            raise UnknownOperatorForm(f"{left.shape} by {right.shape} to {result.dtype}")
-        type_ = next(
-            (one for one, known in _DTYPES.items() if known == (left.dtype, right.dtype)), None
-        )
-        if type_ is None or (type_ == DYNAMIC and right.values is None):
-            raise UnknownOperatorForm(f"{left.dtype} by {right.dtype}")
-        settings = _read_shapes(node.options, left.shape, right.shape)
-        if type_ == DYNAMIC:
-            scale, zero_point = single_quantization(right)
-            if zero_point:
-                raise UnknownOperatorForm(f"weights with the zero point {zero_point}")
-            asymmetric = bool(node.options.get("asymmetricQuantizeInputs", False))
-            settings |= {"right_scale": scale, "asymmetric_inputs": asymmetric}
-        else:
-            settings |= {"right": "given" if right.values is None else "constant"}
-            for name, value in (("input", left), ("right", right), ("output", result)):
-                settings |= read_data(value, name)
-        return OperatorReading(type_, settings)
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the products."""
+        del parts
+        shape = _shapes(configuration)[2]
+        return [replace(self.form(type_, configuration, "output"), shape=shape)]
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def version(self, type_: str, configuration: Configuration) -> int:
+        """Return the lowest version that has a configuration."""
+        asymmetric = type_ == DYNAMIC and yes(configuration, "asymmetric_inputs")
+        return 4 if asymmetric else super().version(type_, configuration)
+
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answer."""
         left, right = operands
         if left is None or right is None:
@@ -168,27 +195,24 @@ class BatchMatmul(OperatorSpecification):
         self, type_: str, configuration: Configuration, value: GraphValue
     ) -> Configuration | None:
         """Return a configuration near another that reads a tensor of another model."""
-        if value.dtype != _DTYPES[type_][0] or not 2 <= len(value.shape) <= 5:
+        found = super().with_input(type_, configuration, value)
+        if found is None or not 2 <= len(value.shape) <= 5:
             return None
         *batch, rows, depth = value.shape
         if yes(configuration, "adj_x"):
             rows, depth = depth, rows
-        found = {**configuration, "batch": tuple(batch), "rows": rows, "depth": depth}
+        found = {**found, "batch": tuple(batch), "rows": rows, "depth": depth}
         if _broadcast(tuple(batch), dimensions(configuration, "right_batch")) is None:
             found["right_batch"] = ()
-        try:
-            given = read_data(value, "input")
-        except UnknownOperatorForm:
-            return None
-        if given:
+        if "input_scale" in found:
             # Sums stay as large as they are, in steps of the result.
-            ratio = number(configuration, "input_scale") / number(given, "input_scale")
+            ratio = number(configuration, "input_scale") / number(found, "input_scale")
             found["right_scale"] = rescaled(configuration, "right_scale", ratio)
-        return found | given
+        return found
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random."""
-        settings = {one.name: one.draw(rng) for one in self.parameters(type_)}
+        settings = dict(super().draw(type_, rng))
         settings["right_batch"] = _drawn_batch(settings, rng)
         while prod(_shapes(settings)[2]) > 600 or prod(_shapes(settings)[0]) > 1000:
             batch = dimensions(settings, "batch")
@@ -236,15 +260,11 @@ def _shapes(configuration: Configuration) -> tuple[Shape, Shape, Shape]:
     return (*batch, *left), (*other, *right), (*together, rows, columns)
 
 
-def _read_shapes(options: Mapping[str, Option], left: Shape, right: Shape) -> dict[str, Setting]:
-    adj_x, adj_y = bool(options.get("adjX", False)), bool(options.get("adjY", False))
-    depth, rows = left[-2:] if adj_x else left[:-3:-1]
-    columns = right[-2] if adj_y else right[-1]
-    if depth != (right[-1] if adj_y else right[-2]):
-        raise UnknownOperatorForm(f"{left} by {right}")
-    sizes: dict[str, Setting] = {"rows": rows, "depth": depth, "columns": columns}
-    batches: dict[str, Setting] = {"batch": left[:-2], "right_batch": right[:-2]}
-    return {**batches, **sizes, "adj_x": adj_x, "adj_y": adj_y}
+def _right_scale(parts: ModelParts) -> Setting:
+    scale, zero_point = single_quantization(parts.tensor(1))
+    if zero_point:
+        raise UnknownOperatorForm(f"weights with the zero point {zero_point}")
+    return scale
 
 
 def _drawn_batch(settings: Configuration, rng: np.random.Generator) -> Shape:
@@ -257,3 +277,19 @@ def _drawn_batch(settings: Configuration, rng: np.random.Generator) -> Shape:
     # A dimension of one on the left is repeated as the right one says.
     widened = [int(rng.integers(1, 4)) if one == 1 else one for one in found]
     return (*more, *(w if b == 1 else f for w, f, b in zip(widened, found, kept, strict=True)))
+
+
+BATCH_MATMUL = _BatchMatmul(
+    "BATCH_MATMUL",
+    tuple(_DTYPES),
+    (
+        _batch("batch", 0),
+        _batch("right_batch", 1),
+        _size("rows", 16, 0, -2, "adjX"),
+        _size("depth", 33, 0, -1, "adjX"),
+        _size("columns", 16, 1, -1, "adjY"),
+        OptionOf(Choice("adj_x", (False, True)), "adjX", default=False),
+        OptionOf(Choice("adj_y", (False, True)), "adjY", default=False),
+    ),
+    versions={INT8: 2, INT16: 3},
+)

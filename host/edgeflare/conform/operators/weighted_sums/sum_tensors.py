@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
+from edgeflare.conform.specification.activation_tensors import single_quantization
 from edgeflare.conform.specification.operator_specification import (
     DYNAMIC,
     FLOAT,
@@ -25,6 +26,7 @@ from edgeflare.conform.specification.parameter import (
     OperatorParameter,
     ScaleParameter,
     Setting,
+    Settings,
     ZeroPoint,
     number,
     whole,
@@ -66,38 +68,16 @@ SUM_TYPES = {
 PER_CHANNEL = Choice("per_channel", (False, True), "quantization")
 
 
-def quantization_parameters(type_: str) -> tuple[OperatorParameter, ...]:
-    """Return the scales and zero points of a type, but for that per channel."""
-    known = SUM_TYPES[type_]
-    weights: tuple[OperatorParameter, ...] = (
-        () if type_ == FLOAT else (ScaleParameter("weight_scale"),)
-    )
-    if type_ == UINT8:
-        weights = (*weights, ZeroPoint("weight_zero_point", "uint8"))
-    if not known.quantized:
-        return weights
-    return (*data_parameters(known.data, "input"), *weights, *data_parameters(known.data, "output"))
-
-
-def data_parameters(dtype: str, name: str) -> tuple[OperatorParameter, ...]:
-    """Return the scale and, where the dtype has one, the zero point of a tensor."""
-    scale = ScaleParameter(f"{name}_scale")
-    return (scale,) if dtype == "int16" else (scale, ZeroPoint(f"{name}_zero_point", dtype))
+def weight_parameters(type_: str) -> tuple[OperatorParameter, ...]:
+    """Return the scale and the zero point of weights, but for whether there are several scales."""
+    if type_ == FLOAT:
+        return ()
+    zero_point = (ZeroPoint("weight_zero_point", UINT8),) if type_ == UINT8 else ()
+    return (ScaleParameter("weight_scale"), *zero_point)
 
 
 _LEAST_RATIO = 2.0**-5
 """Least ratio of the smallest to the largest scale of a weight's channels."""
-
-
-def data_value(
-    dtype: str, shape: tuple[int, ...], configuration: Configuration, name: str
-) -> GraphValue:
-    """Return a tensor that is given or computed; its scale is `name`_scale, if it has one."""
-    if dtype == "float32":
-        return GraphValue(dtype, shape)
-    zero_point = 0 if dtype == "int16" else whole(configuration, f"{name}_zero_point")
-    scale = number(configuration, f"{name}_scale")
-    return GraphValue(dtype, shape, Quantization((scale,), zero_point))
 
 
 def weights_value(
@@ -166,7 +146,7 @@ def bias_value(
     return value.constant(drawn | 1)  # odd, so that no bias looks like one that is left out
 
 
-def read_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
+def sum_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
     """Return the type with the dtypes of an input, of weights and of a result.
 
     Raises:
@@ -179,27 +159,7 @@ def read_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
     raise UnknownOperatorForm(f"{data.dtype} with weights of {weights.dtype} to {result.dtype}")
 
 
-def read_data(value: GraphValue, name: str) -> dict[str, Setting]:
-    """Return the settings of the quantization of a tensor that is given or computed."""
-    if value.dtype == "float32":
-        return {}
-    scale, zero_point = single_quantization(value)
-    if value.dtype == "int16":
-        if zero_point:
-            raise UnknownOperatorForm(f"int16 with a zero point of {zero_point}")
-        return {f"{name}_scale": scale}
-    return {f"{name}_scale": scale, f"{name}_zero_point": zero_point}
-
-
-def single_quantization(value: GraphValue) -> tuple[float, int]:
-    """Return scale and zero point of a tensor; UnknownOperatorForm where it has none or several."""
-    known = value.quantization
-    if known is None or len(known.scales) != 1:
-        raise UnknownOperatorForm(f"{value.dtype} without one scale")
-    return known.scales[0], known.zero_point
-
-
-def read_weights(type_: str, weights: GraphValue, axis: int) -> dict[str, Setting]:
+def read_weights(type_: str, weights: GraphValue, axis: int) -> Settings:
     """Return the settings of the quantization of weights.
 
     Args:
@@ -227,20 +187,9 @@ def read_weights(type_: str, weights: GraphValue, axis: int) -> dict[str, Settin
     return found | ({"per_channel": several} if SUM_TYPES[type_].per_channel else {})
 
 
-def read_bias(type_: str, bias: GraphValue | None, bias_type: object) -> dict[str, Setting]:
-    """Return whether there is a bias.
-
-    Args:
-        type_: the operator's type.
-        bias: None where it is left out.
-        bias_type: the option for the bias's dtype; None for an operator that has no such option.
-
-    """
-    dtype = SUM_TYPES[type_].bias if bias_type in (None, "FLOAT32") else str(bias_type).lower()
-    if bias is not None and (bias.values is None or bias.dtype != dtype):
-        raise UnknownOperatorForm(f"a bias of {bias.dtype} in the place of a constant of {dtype}")
-    found: dict[str, Setting] = {"bias": bias is not None and bool(np.any(bias.values))}
-    return found | ({"bias_type": dtype} if type_ == "int16x8" and bias_type is not None else {})
+def has_bias(bias: GraphValue | None) -> bool:
+    """Return whether there is a bias: one of zeros is none."""
+    return bias is not None and bool(np.any(bias.values))
 
 
 _LEAST, _MOST = 2.0**-12, 2.0**10

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from math import prod
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option
+from edgeflare.conform.operator_graph import GraphValue
+from edgeflare.conform.operators.elementwise.real_answers import Reals
 from edgeflare.conform.operators.weighted_sums.sum_answer import (
     ACTIVATION,
-    Reals,
-    known_activation,
     largest_of_batch,
     summed,
 )
@@ -20,23 +20,32 @@ from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     PER_CHANNEL,
     SUM_TYPES,
     bias_value,
-    data_value,
     fitting_scales,
-    quantization_parameters,
-    read_bias,
-    read_data,
-    read_type,
+    has_bias,
     read_weights,
     rescaled,
+    sum_type,
     usual_sum,
+    weight_parameters,
     weights_value,
+)
+from edgeflare.conform.operators.window_settings import Work
+from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.model_parts import (
+    RESULT,
+    ModelParts,
+    OptionOf,
+    Place,
+    ReadFrom,
+    quantization_places,
 )
 from edgeflare.conform.specification.operator_specification import (
     INT16,
-    ExactAnswer,
-    Operand,
+    ExactAnswers,
+    Operands,
     OperatorReading,
-    OperatorSpecification,
+    Options,
+    Results,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.parameter import (
@@ -44,40 +53,58 @@ from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,
     Setting,
+    Settings,
     number,
-    word,
     yes,
 )
 
 Shape = tuple[int, ...]
-T = TypeVar("T")
 
 _BIAS = Choice("bias", (False, True))
 _BIAS_TYPE = Choice("bias_type", ("int64", "int32"))
 
 
-class WeightedSum(OperatorSpecification):
+class _BiasTypeOf(Place):
+    """The dtype of the bias of 16-bit activations, which is int64 unless an option says so."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        if setting == "int32":
+            parts.options["quantizedBiasType"] = "INT32"
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        known = str(parts.options.get("quantizedBiasType", "FLOAT32"))
+        return "int64" if known == "FLOAT32" else known.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum(DeclaredOperator):
     """An operator that adds products of its input and constant weights, and a bias.
 
+    Its `places` are those of shapes, and of how the operator goes over them.
+
     Attributes:
-        shape_parameters: all that say something of shapes and of how the operator goes over them.
         channel_axis: the dimension of the weights that is the result's channels.
+        weights: the place of the weights among the operands.
+        bias: likewise.
         bias_types: whether the dtype of the bias of int16x8 is an option.
         always_per_channel: types whose weights have a scale for each channel in any case.
         needs_values: types whose input cannot be without values.
 
     """
 
-    types = tuple(SUM_TYPES)
-    shape_parameters: tuple[OperatorParameter, ...]
+    _: KW_ONLY
     channel_axis: int
-    bias_types = True
+    weights: int = 1
+    bias: int = 2
+    bias_types: bool = True
     always_per_channel: tuple[str, ...] = ()
     needs_values: tuple[str, ...] = ()
 
     @abstractmethod
-    def shapes(self, configuration: Configuration) -> tuple[Shape, Shape, Shape]:
-        """Return the shapes of input, weights and result."""
+    def result_shape(self, configuration: Configuration) -> Shape:
+        """Return the shape of the result."""
 
     @abstractmethod
     def shape_fault(self, configuration: Configuration) -> str | None:
@@ -88,61 +115,76 @@ class WeightedSum(OperatorSpecification):
         """Return how many products are added for each value of the result."""
 
     @abstractmethod
-    def options(self, configuration: Configuration) -> Mapping[str, Option]:
-        """Return the options but for the activation and the type of the bias."""
-
-    @abstractmethod
-    def version(self, type_: str, configuration: Configuration) -> int:
-        """Return the lowest version that does it."""
-
-    @abstractmethod
-    def read_shapes(
-        self, options: Mapping[str, Option], data: Shape, weights: Shape, result: Shape
-    ) -> Mapping[str, Setting]:
-        """Return the settings of `shape_parameters`."""
-
-    @abstractmethod
     def product(
-        self, options: Mapping[str, Option], data: Shape, weights: Shape, result: Shape
+        self, configuration: Configuration, result: Shape
     ) -> Callable[[Reals, Reals], Reals]:
         """Return the sums of products as a function of input and weights."""
 
     @abstractmethod
-    def drawn_shapes(self, rng: np.random.Generator) -> dict[str, Setting]:
-        """Return settings of `shape_parameters` that fit each other and are not too large."""
+    def drawn_shapes(self, rng: np.random.Generator) -> Settings:
+        """Return settings of `places` that fit each other and are not too large."""
 
-    @abstractmethod
-    def shaped(self, configuration: Configuration, shape: Shape) -> Mapping[str, Setting] | None:
-        """Return the settings of shapes for an input of another shape, None if there are none."""
+    def sharing(self, configuration: Configuration) -> Callable[[Reals], Reals]:  # noqa: ARG002
+        """Return what gives each value the largest that may share its scale; see `summed`."""
+        return largest_of_batch
 
-    def placed(
-        self,
-        data: GraphValue,
-        weights: GraphValue,
-        bias: GraphValue,
-        result: GraphValue,  # noqa: ARG002
-        configuration: Configuration,
-    ) -> Sequence[GraphValue | None]:
-        """Return the operands in the operator's order.
+    def without_bias(self, parts: ModelParts, bias: GraphValue) -> None:
+        """Write that there is no bias: converters mostly write zeros."""
+        parts.tensors[self.bias] = bias.constant(np.zeros(bias.shape))
 
-        Converters write zeros where there is no bias.
-        """
-        biased = yes(configuration, "bias")
-        return data, weights, bias if biased else bias.constant(np.zeros(bias.shape))
+    def shapes(self, configuration: Configuration) -> tuple[Shape, Shape, Shape]:
+        """Return the shapes of input, weights and result."""
+        parts = ModelParts(GraphValue("", ()))
+        for place in self.places:
+            place.write(configuration[place.parameter.name], parts)
+        data, weights = (parts.tensors[at].shape for at in (self.data, self.weights))
+        return data, weights, self.result_shape(configuration)
 
-    def found(self, operands: Sequence[T | None]) -> tuple[T | None, T | None, T | None]:
-        """Return input, weights and bias among the operands."""
-        data, weights, *others = operands
-        return data, weights, others[0] if others else None
+    def work(self, configuration: Configuration) -> Work:
+        """Return the work that a configuration makes."""
+        data, weights, result = map(prod, self.shapes(configuration))
+        return data, weights, result, result * self.terms(configuration)
 
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type."""
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
         known = SUM_TYPES[type_]
+
+        def read(parameter: OperatorParameter) -> Place:
+            return ReadFrom(parameter, lambda parts: self._weights(type_, parts)[parameter.name])
+
         free = known.per_channel and type_ not in self.always_per_channel
-        channels = (PER_CHANNEL,) if free else ()
-        bias_types = (_BIAS_TYPE,) if type_ == INT16 and self.bias_types else ()
-        modes = (*self.shape_parameters, ACTIVATION, _BIAS, *bias_types, *channels)
-        return (*modes, *quantization_parameters(type_))
+        return (
+            *self.places,
+            OptionOf(ACTIVATION, "fusedActivationFunction"),
+            ReadFrom(_BIAS, lambda parts: has_bias(parts.tensors.get(self.bias))),
+            *([_BiasTypeOf(_BIAS_TYPE)] if type_ == INT16 and self.bias_types else []),
+            *([read(PER_CHANNEL)] if free else []),
+            *quantization_places(type_, input=self.data),
+            *map(read, weight_parameters(type_)),
+            *quantization_places(type_, output=RESULT),
+        )
+
+    def _weights(self, type_: str, parts: ModelParts) -> Settings:
+        return read_weights(type_, parts.tensor(self.weights), self.channel_axis)
+
+    def read_type(self, parts: ModelParts) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        (result,) = parts.results
+        return sum_type(parts.tensor(self.data), parts.tensor(self.weights), result)
+
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
+        """Raise UnknownOperatorForm unless weights and bias are constants of the type's dtypes.
+
+        Of results files may say other shapes than kernels do.
+        """
+        if parts.tensors[self.weights].values is None:
+            raise UnknownOperatorForm("weights that are computed")
+        dtype = str(reading.configuration.get("bias_type", SUM_TYPES[reading.type].bias))
+        bias = parts.tensors.get(self.bias)
+        if bias is not None and (bias.values is None or bias.dtype != dtype):
+            raise UnknownOperatorForm(
+                f"a bias of {bias.dtype} in the place of a constant of {dtype}"
+            )
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
@@ -155,96 +197,60 @@ class WeightedSum(OperatorSpecification):
             return "a scale for each channel needs several channels"
         return None
 
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration."""
-        known = SUM_TYPES[type_]
-        shape, weights_shape, result_shape = self.shapes(configuration)
-        data = data_value(known.data, shape, configuration, "input")
-        result = data_value(known.data, result_shape, configuration, "output")
+    def fill(
+        self, type_: str, configuration: Configuration, parts: ModelParts, rng: np.random.Generator
+    ) -> None:
+        """Add drawn weights and a bias."""
+        shape, terms = parts.tensors[self.weights].shape, self.terms(configuration)
         several = type_ in self.always_per_channel or configuration.get("per_channel", False)
         axis = self.channel_axis if several else -1
-        weights = weights_value(type_, weights_shape, axis, configuration, rng)
-        channels, terms = weights_shape[self.channel_axis], self.terms(configuration)
+        weights = weights_value(type_, shape, axis, configuration, rng)
+        channels = shape[self.channel_axis]
         bias = bias_value(type_, weights, channels, terms, configuration, rng)
-        options = dict(self.options(configuration))
-        options["fusedActivationFunction"] = word(configuration, "activation")
-        if configuration.get("bias_type") == "int32":
-            options["quantizedBiasType"] = "INT32"
-        placed = self.placed(data, weights, bias, result, configuration)
-        version = self.version(type_, configuration)
-        return OperatorGraph.of_operator(self.operator, placed, (result,), options, version)
+        parts.tensors[self.weights] = weights
+        if yes(configuration, "bias"):
+            parts.tensors[self.bias] = bias
+        else:
+            self.without_bias(parts, bias)
 
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is."""
-        node = graph.nodes[0]
-        data, weights, bias = self.found(graph.operands(node))
-        (result,) = graph.results(node)
-        if data is None or weights is None:
-            raise UnknownOperatorForm("no input or no weights")
-        type_ = read_type(data, weights, result)
-        shapes = data.shape, weights.shape, result.shape
-        settings = dict(self.read_shapes(node.options, *shapes))
-        settings["activation"] = known_activation(node.options.get("fusedActivationFunction"))
-        bias_type = node.options.get("quantizedBiasType", "FLOAT32") if self.bias_types else None
-        settings |= read_bias(type_, bias, bias_type) | read_data(data, "input")
-        settings |= read_weights(type_, weights, self.channel_axis) | read_data(result, "output")
-        known = {one.name for one in self.parameters(type_)}
-        return OperatorReading(type_, {one: settings[one] for one in settings if one in known})
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the sums."""
+        del parts
+        shape = self.result_shape(configuration)
+        return [replace(self.form(type_, configuration, "output"), shape=shape)]
 
-    def exact(
-        self,
-        options: Mapping[str, Option],
-        operands: Sequence[Operand | None],
-        results: Sequence[GraphValue],
-    ) -> tuple[ExactAnswer, ...]:
+    def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answer."""
-        data, weights, bias = self.found(operands)
+        data, weights = operands[self.data], operands[self.weights]
         if data is None or weights is None:
             raise ValueError("no input or no weights")
-        shapes = data.value.shape, weights.value.shape, results[0].shape
-        terms = self.terms(self.read_shapes(options, *shapes))
+        settings = self.known_settings(options, operands, results)
         return (
             summed(
-                self.product(options, *shapes),
+                self.product(settings, results[0].shape),
                 (data, weights),
-                bias,
+                operands[self.bias] if self.bias < len(operands) else None,
                 results[0],
                 str(options["fusedActivationFunction"]),
-                terms,
-                self.sharing(shapes[1]),
+                self.terms(settings),
+                self.sharing(settings),
             ),
         )
-
-    def sharing(self, weights: Shape) -> Callable[[Reals], Reals]:  # noqa: ARG002
-        """Return what gives each value the largest that may share its scale; see `summed`."""
-        return largest_of_batch
 
     def with_input(
         self, type_: str, configuration: Configuration, value: GraphValue
     ) -> Configuration | None:
         """Return a configuration near another that reads a tensor of another model."""
-        if value.dtype != SUM_TYPES[type_].data:
-            return None
-        shaped = self.shaped(configuration, value.shape)
-        if shaped is None:
-            return None
-        try:
-            given = read_data(value, "input")
-        except UnknownOperatorForm:
-            return None
-        found = {**configuration, **shaped, **given}
-        if given:
-            # Sums stay as large as they are, in steps of the result.
-            ratio = number(configuration, "input_scale") / number(given, "input_scale")
-            found["weight_scale"] = rescaled(configuration, "weight_scale", ratio)
-        return found
+        found = super().with_input(type_, configuration, value)
+        if found is None or "input_scale" not in found:
+            return found
+        # Sums stay as large as they are, in steps of the result.
+        ratio = number(configuration, "input_scale") / number(found, "input_scale")
+        return {**found, "weight_scale": rescaled(configuration, "weight_scale", ratio)}
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random."""
-        drawn = {one.name: one.draw(rng) for one in self.parameters(type_)}
-        settings = drawn | self.drawn_shapes(rng)
+        settings = {**super().draw(type_, rng), **self.drawn_shapes(rng)}
         if self.shape_fault(settings) is not None:
             return settings
         if self.shapes(settings)[1][self.channel_axis] == 1 and "per_channel" in settings:
