@@ -190,9 +190,9 @@ def differences(facts: SurveyFacts, sample: Sample | None = None) -> GroupDiffer
 
 
 def apart(decisions: Numbers, label: int, *groups: np.ndarray) -> float:
-    """How far apart two groups are in how often a class is decided."""
+    """How much more often a class is decided in one group than in another."""
     one, other = (float((decisions[group] == label).mean()) for group in groups)
-    return abs(one - other)
+    return one - other
 
 
 def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
@@ -212,23 +212,31 @@ def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
         ]
         assert pair.accuracy_drop is not None
         assert pair.accuracy_drop.estimate == pytest.approx(drops[0] - drops[1])
-        assert pair.parity is not None
-        assert pair.odds is not None
         for arm, decisions in zip(("original", "twin", "device"), arms, strict=True):
             assert decisions is not None
-            parity, odds = getattr(pair.parity, arm), getattr(pair.odds, arm)
-            gaps = [apart(decisions, label, *sides) for label in range(CLASSES)]
-            assert parity.estimate == pytest.approx(max(gaps))
-            assert parity.low == pytest.approx(parity.high)
-            of_labels = [
-                apart(decisions, label, *(side & facts.labelled & among for side in sides))
-                for label in range(CLASSES)
-                for among in (facts.classes == label, facts.classes != label)
-            ]
-            assert odds.estimate == pytest.approx(max(of_labels))
+            spd, aaod, eod = (getattr(one, arm) for one in (pair.spd, pair.aaod, pair.eod))
+            decided = [apart(decisions, label, *sides) for label in range(CLASSES)]
+            assert abs(spd.estimate) == pytest.approx(max(map(abs, decided)))
+            assert spd.estimate == pytest.approx(decided[spd.label])
+            assert spd.low == pytest.approx(spd.high)
+            true, false = (
+                [
+                    apart(decisions, label, *(side & facts.labelled & among for side in sides))
+                    for label, among in enumerate(every)
+                ]
+                for every in (
+                    [facts.classes == label for label in range(CLASSES)],
+                    [facts.classes != label for label in range(CLASSES)],
+                )
+            )
+            assert eod.estimate == pytest.approx(true[eod.label])
+            assert abs(eod.estimate) == pytest.approx(max(map(abs, true)))
+            both = [(abs(one) + abs(other)) / 2 for one, other in zip(true, false, strict=True)]
+            assert aaod.estimate == pytest.approx(max(both))
+            assert aaod.estimate == pytest.approx(both[aaod.label])
 
 
-def test_equal_odds_are_of_false_positives_too(facts: SurveyFacts) -> None:
+def test_only_the_odds_count_false_positives(facts: SurveyFacts) -> None:
     """Where each label is met as often in all groups, and missed for another class in one."""
     first = facts.groups == facts.group_names.index("a")
     decisions = np.where(facts.classes == 2, np.where(first, 0, 1), facts.classes)
@@ -239,10 +247,24 @@ def test_equal_odds_are_of_false_positives_too(facts: SurveyFacts) -> None:
             float((facts.classes[among & group & (facts.classes != label)] == 2).mean())
             for group, label in ((first, 0), (other, 1))
         ]
-        assert pair.odds is not None
-        assert pair.odds.original is not None
-        assert pair.odds.original.estimate == pytest.approx(max(falsely))
-        assert pair.odds.original.label == falsely.index(max(falsely))
+        assert pair.aaod is not None
+        assert pair.aaod.original is not None
+        assert pair.aaod.original.estimate == pytest.approx(max(falsely) / 2)
+        assert pair.aaod.original.label == falsely.index(max(falsely))
+        assert pair.eod is not None
+        assert pair.eod.original is not None
+        assert pair.eod.original.estimate == 0.0
+
+
+def test_of_two_classes_it_is_the_second_whose_difference_has_a_sign(facts: SurveyFacts) -> None:
+    """So it is that of the favourable class, 1, as the measures are defined."""
+    first = facts.groups == facts.group_names.index("a")
+    more = np.where(first & (facts.input % 2 == 0), 1, 0)
+    (pair, *_) = differences(replace(facts, original_decision=more, twin_decision=more)).pairs
+    assert pair.spd is not None
+    assert pair.spd.original is not None
+    assert pair.spd.original.label == 1
+    assert pair.spd.original.estimate > 0.0
 
 
 def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
@@ -252,14 +274,16 @@ def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
         assert pair.accuracy_drop is not None
         assert exact.accuracy_drop is not None
         assert pair.accuracy_drop.low <= exact.accuracy_drop.estimate <= pair.accuracy_drop.high
-        for gaps, exactly in ((pair.parity, exact.parity), (pair.odds, exact.odds)):
+        measured = (pair.spd, pair.aaod, pair.eod), (exact.spd, exact.aaod, exact.eod)
+        for gaps, exactly in zip(*measured, strict=True):
             assert gaps is not None
             assert exactly is not None
             assert gaps.original == exactly.original
             assert gaps.device is not None
             assert exactly.device is not None
-            assert 0.0 <= gaps.device.low <= exactly.device.estimate <= gaps.device.high <= 1.0
-            assert gaps.device.low < gaps.device.high
+            assert -1.0 <= gaps.device.low < gaps.device.high <= 1.0
+            if gaps.device.label == exactly.device.label:
+                assert gaps.device.low <= exactly.device.estimate <= gaps.device.high
 
 
 def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
@@ -280,11 +304,13 @@ def test_one_group_or_none_has_no_differences(groups: tuple[str, ...]) -> None:
 
 def test_what_cannot_be_computed_is_none(facts: SurveyFacts) -> None:
     for pair in differences(with_distances(facts)).pairs:
-        assert (pair.parity, pair.odds, pair.accuracy_drop) == (None, None, None)
+        assert [pair.spd, pair.aaod, pair.eod, pair.accuracy_drop] == [None] * 4
     unlabelled = replace(facts, labelled=np.zeros(facts.items, bool))
-    assert all(pair.odds is None and pair.parity for pair in differences(unlabelled).pairs)
+    for pair in differences(unlabelled).pairs:
+        assert [pair.aaod, pair.eod] == [None, None]
+        assert pair.spd is not None
     for pair in differences(without_original(facts)).pairs:
         assert pair.accuracy_drop is None
-        assert pair.parity is not None
-        assert pair.parity.original is None
-        assert None not in (pair.parity.twin, pair.parity.device)
+        assert pair.spd is not None
+        assert pair.spd.original is None
+        assert None not in (pair.spd.twin, pair.spd.device)

@@ -160,11 +160,11 @@ def test_groups_are_compared_by_rates_and_by_decisions() -> None:
         assert drop == points(pair.accuracy_drop)
     for row in decisions.rows:
         cells = dict(zip(decisions.header, row, strict=True))
-        gap = known(known(pairs[str(row[0])].odds).device)
+        gap = known(known(pairs[str(row[0])].aaod).device)
         named = document.classes[gap.label]
-        assert cells["equal odds, device"] == f"{interval(gap)} of {named}"
-        exact = known(known(pairs[str(row[0])].parity).twin)
-        assert str(cells["parity, twin"]).startswith(f"{percent(exact.estimate)} of ")
+        assert cells["AAOD, device"] == f"{interval(gap)} of {named}"
+        exact = known(known(pairs[str(row[0])].spd).twin)
+        assert str(cells["SPD, twin"]).startswith(f"{percent(exact.estimate)} of ")
 
 
 def test_groups_and_baseline_are_absent_where_nothing_was_asked() -> None:

@@ -36,9 +36,11 @@ _MARKS: Mapping[State, Mark] = {HELD: "pass", NOT_HELD: "fail", UNDECIDED: "atte
 _GROUPS = (
     "Differences are those of the first group less the second, in percentage points, of these"
     " inputs alone. The other arms decide on all inputs, the device on a part, so that only its"
-    " differences have an interval. Parity: how much more often a class is decided on in one of"
-    " the two; equal odds: the same among the inputs of a class, or among the others. Of all"
-    " classes the largest difference is shown, and for the device an interval that holds for it."
+    " differences have an interval. SPD, the statistical parity difference: how much more often a"
+    " class is decided on. EOD, the equal opportunity difference: the same among the inputs of the"
+    " class. AAOD, the average absolute odds difference: the mean of that among the inputs of the"
+    " class and among the others, both without sign. Of all classes the largest is shown, and for"
+    " the device an interval that holds for it."
 )
 
 _BASELINE = (

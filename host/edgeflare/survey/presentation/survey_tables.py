@@ -198,7 +198,7 @@ def group_tables(document: SurveyDocument) -> list[Table]:
             note="Exact of these inputs alone" if certain else _note(document, each),
             most=WORST,
             order="largest",
-            missed_least=[f"{words}, {arm}" for arm in ARMS for words in ("parity", "equal odds")],
+            missed_least=[f"{words}, {arm}" for arm in ARMS for words in _FAIRNESS],
         )
 
     rates = [
@@ -211,7 +211,7 @@ def group_tables(document: SurveyDocument) -> list[Table]:
     decisions = [
         {
             f"{words}, {arm}": _gap(document, gaps, arm)
-            for words, gaps in (("parity", pair.parity), ("equal odds", pair.odds))
+            for words, gaps in zip(_FAIRNESS, (pair.spd, pair.aaod, pair.eod), strict=True)
             for arm in ARMS
         }
         for pair in pairs
@@ -221,6 +221,10 @@ def group_tables(document: SurveyDocument) -> list[Table]:
         differences("Differences between groups", rates, groups.confidence),
         differences("Differences in what is decided", decisions, None),
     ]
+
+
+_FAIRNESS = ("SPD", "AAOD", "EOD")
+"""Measures of how unlike two groups are decided about; see `GroupDifference`."""
 
 
 def _gap(document: SurveyDocument, gaps: ArmGaps | None, arm: str) -> str:

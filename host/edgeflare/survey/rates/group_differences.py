@@ -1,12 +1,14 @@
 """Differences between groups of inputs: in deviations, accuracy, and what the arms decide.
 
-Parity and odds are the measures by which DARE/FMT and the literature on fairness judge decisions;
-with more than two classes, each class is taken against the rest, and the largest difference counts.
+SPD, AAOD and EOD are the measures by which FMT and the literature on fairness judge decisions
+(Eq. 9 to 11 there). With more than two classes, each class is taken against the rest, and the
+largest difference counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -26,24 +28,24 @@ COMPARED_GROUPS = 10
 """Groups that are compared, the largest first: 45 pairs."""
 
 MOST_CLASSES = 20
-"""Classes up to which the device's parity and odds are estimated: with more, each interval is so
+"""Classes up to which the device's decisions are compared: with more, each interval is so
 wide that the largest difference says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionGap:
-    """The largest difference between two groups in a share of decisions, from 0 to 1.
+    """The largest difference between two groups in a share of decisions, from -1 to 1.
 
     Attributes:
         estimate: the largest; exact for original and twin, whose low and high are the same.
-        low, high: an interval that holds for the largest of all classes.
+        low, high: an interval of it that holds together with those of all other classes.
         label: the class of which it is.
 
     """
 
-    estimate: Share
-    low: Share
-    high: Share
+    estimate: float
+    low: float
+    high: float
     label: Count
 
 
@@ -65,10 +67,15 @@ class GroupDifference:
             without an original.
         accuracy_drop: likewise, of the accuracy that is lost from original to device; null without
             an original, or where no label of one of them is known.
-        parity: how much more often a class is decided on in one of the groups (the statistical
-            parity difference), the largest over the classes; null where decisions are not counted.
-        odds: the same among the items with one label, or without it (the equal odds difference);
-            null where labels are not known, too.
+        spd: how much more often a class is decided on in the one group (statistical parity
+            difference, SPD); null where decisions are not counted.
+        aaod: the mean of two sizes, how much more often a class is decided on among the items with
+            its label, and among those without it (average absolute odds difference, AAOD); null
+            where labels are not known, too.
+        eod: how much more often a class is decided on among the items with its label (equal
+            opportunity difference, EOD); likewise.
+
+    Of the last three the largest over the classes counts.
 
     """
 
@@ -76,8 +83,9 @@ class GroupDifference:
     other: str
     deviation: SignedEstimate
     accuracy_drop: SignedEstimate | None
-    parity: ArmGaps | None
-    odds: ArmGaps | None
+    spd: ArmGaps | None
+    aaod: ArmGaps | None
+    eod: ArmGaps | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,8 @@ def group_differences(
     pairs = list(combinations(compared, 2))
     each = simultaneous(confidence, len(pairs))
     rates = [_Rates.of(facts, sample, one, each) for one in compared]
-    parity = _gaps(facts, sample, compared, _parity(facts), confidence)
+    labels = _labels(facts)
+    decided = _gaps(facts, sample, compared, _decided(facts), confidence)
     odds = _gaps(facts, sample, compared, _odds(facts), confidence)
     return GroupDifferences(
         each,
@@ -140,8 +149,9 @@ def group_differences(
                 other.group,
                 one.deviation_less(other),
                 one.drop_less(other),
-                parity.get((one.group, other.group)),
-                odds.get((one.group, other.group)),
+                _largest(decided.get((one.group, other.group)), labels, _of_decisions),
+                _largest(odds.get((one.group, other.group)), labels, _of_both),
+                _largest(odds.get((one.group, other.group)), labels, _of_true_positives),
             )
             for one, other in combinations(rates, 2)
         ),
@@ -188,7 +198,7 @@ def _groups(facts: SurveyFacts) -> list[_Group]:
     return [one for one in named if one.chosen.any()]
 
 
-def _parity(facts: SurveyFacts) -> list[_Question]:
+def _decided(facts: SurveyFacts) -> list[_Question]:
     counted = _counted(facts)
     return [_Question(label, counted) for label in _labels(facts)]
 
@@ -224,29 +234,31 @@ def _gaps(
     groups: Sequence[_Group],
     questions: Sequence[_Question],
     confidence: float,
-) -> dict[tuple[str, str], ArmGaps]:
-    """Return the largest difference of each pair of groups that there is one of, by arm."""
-    found: dict[tuple[str, str], ArmGaps] = {}
+) -> dict[tuple[str, str], dict[str, _Differences]]:
+    """Return the differences of each pair of groups, by arm."""
     arms = {"original": facts.original_decision, "twin": facts.twin_decision}
-    for arm, decisions in arms.items():
-        if decisions is not None:
-            shares = [_shares(one, questions, decisions) for one in groups]
-            _add(found, arm, groups, questions, shares)
+    shares = {
+        arm: [_shares(one, questions, decisions) for one in groups]
+        for arm, decisions in arms.items()
+        if decisions is not None
+    }
     device, twin = facts.device_decision, facts.twin_decision
-    if device is None or twin is None or len(_labels(facts)) > MOST_CLASSES:
-        return found
-    pairs = len(groups) * (len(groups) - 1) // 2
-    each = simultaneous(confidence, pairs * len(questions))
-    estimated = [
-        [
-            rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
-            if (chosen := one.chosen & q.among).any()
-            else None
-            for q in questions
+    if device is not None and twin is not None and len(_labels(facts)) <= MOST_CLASSES:
+        pairs = len(groups) * (len(groups) - 1) // 2
+        each = simultaneous(confidence, pairs * len(questions))
+        shares["device"] = [
+            [
+                rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
+                if (chosen := one.chosen & q.among).any()
+                else None
+                for q in questions
+            ]
+            for one in groups
         ]
-        for one in groups
-    ]
-    _add(found, "device", groups, questions, estimated)
+    found: dict[tuple[str, str], dict[str, _Differences]] = defaultdict(dict)
+    for arm, rates in shares.items():
+        for (one, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
+            found[one.name, other.name][arm] = list(_differences(these, those))
     return found
 
 
@@ -261,30 +273,64 @@ def _shares(group: _Group, questions: Sequence[_Question], decisions: Numbers) -
     return shares
 
 
-def _add(
-    found: dict[tuple[str, str], ArmGaps],
-    arm: str,
-    groups: Sequence[_Group],
-    questions: Sequence[_Question],
-    rates: Sequence[Sequence[Rate | None]],
-) -> None:
-    for (one, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
-        gaps = list(_differences(questions, these, those))
-        if gaps:
-            widest = max(gaps, key=lambda gap: gap.estimate)
-            low, high = max(gap.low for gap in gaps), max(gap.high for gap in gaps)
-            gap = DecisionGap(widest.estimate, low, min(1.0, high), widest.label)
-            names = (one.name, other.name)
-            found[names] = msgspec.structs.replace(found.get(names, ArmGaps()), **{arm: gap})
-
-
 def _differences(
-    questions: Sequence[_Question], these: Sequence[Rate | None], those: Sequence[Rate | None]
-) -> Iterator[DecisionGap]:
-    """Yield the absolute difference for each question that is about items of both groups."""
-    for question, one, other in zip(questions, these, those, strict=True):
-        if one is None or other is None:
-            continue
-        estimate, low, high = difference(one, other)
-        least = 0.0 if low <= 0.0 <= high else min(abs(low), abs(high))
-        yield DecisionGap(abs(estimate), least, max(abs(low), abs(high)), question.label)
+    these: Sequence[Rate | None], those: Sequence[Rate | None]
+) -> Iterator[SignedEstimate | None]:
+    """Yield the difference for each question; None where it is about no item of one group."""
+    for one, other in zip(these, those, strict=True):
+        known = None if one is None or other is None else difference(one, other)
+        yield None if known is None else SignedEstimate(*known)
+
+
+def _largest(
+    by_arm: Mapping[str, _Differences] | None, labels: Sequence[int], measure: _Measure
+) -> ArmGaps | None:
+    """Return the largest difference over the classes, by arm; None where none can be said.
+
+    Of two that are as large, as those of two classes are, it is that of the later class.
+    """
+    found = {}
+    for arm, differences in (by_arm or {}).items():
+        gaps = [
+            DecisionGap(known.estimate, known.low, known.high, label)
+            for at, label in enumerate(labels)
+            if (known := measure(differences, at)) is not None
+        ]
+        if gaps:
+            found[arm] = max(gaps, key=lambda gap: (round(abs(gap.estimate), _DIGITS), gap.label))
+    return ArmGaps(**found) if found else None
+
+
+_Differences = Sequence[SignedEstimate | None]
+"""The difference of two groups for each question."""
+
+_Measure = Callable[[_Differences, int], SignedEstimate | None]
+"""Returns how unfair an arm is about a class, by its place among the classes."""
+
+_DIGITS = 12
+"""Digits of a difference by which it is compared with others: the rest is lost in sums."""
+
+
+def _of_decisions(differences: _Differences, at: int) -> SignedEstimate | None:
+    return differences[at]
+
+
+def _of_true_positives(differences: _Differences, at: int) -> SignedEstimate | None:
+    return differences[2 * at]
+
+
+def _of_both(differences: _Differences, at: int) -> SignedEstimate | None:
+    """Return the mean size of the differences of true and of false positives.
+
+    Its interval is that of the mean where both lie in theirs.
+    """
+    true, false = differences[2 * at : 2 * at + 2]
+    if true is None or false is None:
+        return None
+    sizes = [_size(one) for one in (true, false)]
+    return SignedEstimate(*(sum(ends) / 2 for ends in zip(*sizes, strict=True)))
+
+
+def _size(one: SignedEstimate) -> tuple[float, float, float]:
+    least = 0.0 if one.low <= 0.0 <= one.high else min(abs(one.low), abs(one.high))
+    return abs(one.estimate), least, max(abs(one.low), abs(one.high))
