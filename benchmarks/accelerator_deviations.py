@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from edgeflare.devices.transports.emulated import driver_variables
 from edgeflare.errors import UserError
-from edgeflare.models.dequantized_model import DEQUANTIZED, dequantized
+from edgeflare.models.compressed_model import DEQUANTIZED, dequantized
 from edgeflare_agent.runtime import Acceleration, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.model_runtime import offered_kernel_sets
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels

@@ -28,8 +28,7 @@ import typer
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from edgeflare.run.journal import RunJournal
-from edgeflare.run.merge.merge_runs import merge_rows, merge_runs, opened_parts
-from edgeflare.run.merge.seed_owners import find_owners
+from edgeflare.run.merge.merge_runs import find_owners, merge_rows, merge_runs, opened_parts
 from edgeflare.run.run_directory import RunDirectory
 from multiplied_run import MultipliedRun
 

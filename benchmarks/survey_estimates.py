@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.survey.gates.gate_judgement import JudgedGates
-from edgeflare.survey.gates.limit_test import limit_evidence
+from edgeflare.survey.gates.gate_judgement import JudgedGates, limit_evidence
 from edgeflare.survey.items.sample import Fact
 from edgeflare.survey.items.survey_facts import (
     SurveyFacts,

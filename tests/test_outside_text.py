@@ -25,7 +25,7 @@ PARSERS = {
 
 OTHERS = {
     "outside_text.py": "the reader",
-    "record/json_schema.py": "only describes types",
+    "schemas.py": "only describes types",
     "repair/candidate_store.py": "only encodes",
     "replay/reproduction_scripts/reproduce.py": "runs without edgeflare, beside the file it reads",
     "replay/reproduction_scripts/reproduce_tensors.py": "the same",

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.models.dequantized_model import dequantized, open_dequantized
+from edgeflare.models.compressed_model import dequantized, open_dequantized
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings

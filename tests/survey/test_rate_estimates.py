@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.statistics.sequential_test import LimitEvidence
-from edgeflare.survey.gates.limit_test import limit_evidence
+from edgeflare.survey.gates.gate_judgement import limit_evidence
 from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.rates import pooled_rate as pooling
 from edgeflare.survey.rates.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value

@@ -20,11 +20,17 @@ from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.phases.answer_phase import ask_device
 from edgeflare.check.phases.check_record import CheckRecord
 from edgeflare.check.phases.device_phases import measure_cost, try_operators, vary_invocations
-from edgeflare.check.phases.pair_phases import look_into_layers, search_near, try_conditions
-from edgeflare.check.phases.random_input_phase import give_drawn_inputs
+from edgeflare.check.phases.pair_phases import (
+    add_layers,
+    look_into_layers,
+    search_near,
+    try_conditions,
+)
 from edgeflare.check.phases.repair_phase import mend, why_not_mended
+from edgeflare.check.phases.time_shares import LAYERS_UNTIL
+from edgeflare.check.random_inputs import DrawnCheck
 from edgeflare.core.interrupt import Interrupt
-from edgeflare.devices.device import connect
+from edgeflare.devices.device import Device, connect
 from edgeflare.errors import InfrastructureError
 
 
@@ -112,3 +118,24 @@ def _data_say_nothing(document: CheckDocument) -> bool:
     figures = replace(document.figures, devices=document.figures.devices[:1])
     cause = find_cause(figures, document.gates) if figures.devices else None
     return cause is not None and cause.rule == "data"
+
+
+def give_drawn_inputs(record: CheckRecord, device: Device) -> None:
+    """Give drawn inputs to a device, and look into its layers."""
+    where = device.profile.name
+    name = f"device {where}"
+    known = {one.device.name: one for one in record.figures.drawn}
+    if where in known and not record.was_cut(name):
+        return
+    stopped = record.begin(name, LAYERS_UNTIL * record.until)
+    if stopped():
+        return
+    drawn = DrawnCheck(record.check.pair, device, stopped, record.observer.worked)
+    known[where], layers = drawn.run()
+    record.update(drawn=tuple(known.values()))
+    record.found(f"layers on {where}")
+    if isinstance(layers, str):
+        record.miss(f"layers on {where}", layers)
+    else:
+        add_layers(record, layers)
+    record.keep()

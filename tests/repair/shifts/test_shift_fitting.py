@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from edgeflare.core.tensor import Tensor
 from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
 from edgeflare.repair.shifts.baselines.perceptron import second_class, train, train_abstaining
-from edgeflare.repair.shifts.cross_validation import MixtureCounts, count_mixture, evaluate
 from edgeflare.repair.shifts.repair_samples import (
     FOLDS,
     SPLITS,
@@ -25,7 +24,7 @@ from edgeflare.repair.shifts.repair_samples import (
     fold_of,
     together,
 )
-from edgeflare.repair.shifts.shift_candidate import why_none
+from edgeflare.repair.shifts.shift_candidate import MixtureCounts, count_mixture, evaluate, why_none
 from edgeflare.repair.shifts.shift_fitting import (
     GRID,
     Fitted,

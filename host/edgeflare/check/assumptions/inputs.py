@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -11,13 +12,27 @@ from edgeflare.check.assumptions.arrays import (
     assumed_state,
     input_names,
     state_notes,
+    table_lines,
 )
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
-from edgeflare.check.assumptions.sounds import assumed_sounds
+from edgeflare.core.tensor import without_ones
+from edgeflare.domains.audio.audio_domain import DEFAULT_SAMPLE_RATE
+from edgeflare.domains.audio.sound_seeds import sound_format
+from edgeflare.errors import UserError
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.record.json_types import JsonValue
+
+_LEAST_SAMPLES: Final = 256
+"""Values of an input from which on they are samples of a sound, and no features."""
+
+_FRAMES_MS: Final = ((30, 20), (25, 10), (32, 16), (40, 20), (20, 10), (64, 32), (30, 10))
+"""Usual lengths of a frame and of the step from one to the next, in milliseconds."""
+
+_MOST_COEFFICIENTS: Final = 20
+"""Features of a frame up to which they are cepstral coefficients, and bands from there on."""
 
 
 def assumed_inputs(graph: Graph, given: GivenInputs, said: Settings) -> Assumption:
@@ -77,3 +92,93 @@ def _named(found: Assumption, tensor: GraphTensor, array: str, said: Settings) -
         settings=Settings(inputs={name: {"domain": "image", "array": array, **table}}),
         notes=(note, *found.notes),
     )
+
+
+def assumed_sounds(
+    tensor: GraphTensor, given: GivenInputs, *, framewise: bool = False
+) -> Assumption:
+    """Return how sounds are assumed to become an input.
+
+    An input without a second dimension takes their samples. What makes features of sounds nothing
+    tells, so that is refused, with the lines that say it.
+
+    Args:
+        tensor: the input.
+        given: a folder of sounds, or an `.npz` with `waves`.
+        framewise: whether the model takes the features of a sound frame by frame.
+
+    Raises:
+        UserError: an `.npz` says no sample rate where it should.
+
+    """
+    name = input_names([tensor])[tensor.name]
+    table: dict[str, JsonValue] = {"domain": "audio"}
+    if name != tensor.name:
+        table["tensor"] = tensor.name
+    rate, samples = _format(given)
+    shape = without_ones(tensor.shape)
+    if len(shape) == 1 and shape[0] >= _LEAST_SAMPLES and not framewise:
+        (takes,) = shape
+        notes = [f"the model takes {takes} samples of a sound at {rate} Hz, from -1 to 1"]
+        table |= {"sample_rate": rate, "fit": "pad-and-cut"}
+        notes.append("shorter sounds are filled up with silence, and longer ones are cut off")
+        return Assumption(Settings(inputs={name: table}), tuple(notes))
+    lines = (
+        *table_lines(name, table),
+        f"sample_rate = {rate}",
+        f"samples = {samples}",
+        'fit = "pad-and-cut"',
+        "",
+        f"[inputs.{name}.front_end]",
+        *_front_end((0, shape[-1]) if framewise else shape, rate, samples),
+    )
+    clip = ", and above the tables frames = the steps of a sound" if framewise else ""
+    said = " | ".join(one for one in lines if one)
+    return Assumption(
+        Settings(inputs={name: table}),
+        refused=f"{given.path}: the input {tensor.name!r} {tensor.shape} takes features of a sound,"
+        f" and nothing tells which: say so in pair.toml, by lines such as {said}{clip}",
+        lines=lines,
+    )
+
+
+def _format(given: GivenInputs) -> tuple[int, int]:
+    """Return the sample rate of the first sound in Hz, and how many samples it has.
+
+    Raises:
+        UserError: an `.npz` says no sample rate where it should.
+
+    """
+    if given.files:
+        try:
+            return sound_format(given.files[0])
+        except UserError:
+            return DEFAULT_SAMPLE_RATE, DEFAULT_SAMPLE_RATE  # whoever loads it says what is wrong
+    rate = given.arrays.get("sample_rate", np.array(DEFAULT_SAMPLE_RATE))
+    if rate.size != 1 or rate.dtype.kind not in "iuf" or not 1 <= rate.item() < np.inf:
+        raise UserError(
+            f"{given.path}: sample_rate is {rate.tolist()}; expected one number of Hz, such as"
+            f" {DEFAULT_SAMPLE_RATE}"
+        )
+    return int(rate.item()), given.arrays["waves"].shape[1]
+
+
+def _front_end(shape: tuple[int, ...], rate: int, samples: int) -> list[str]:
+    """Return the lines of a front end that makes as many features; usual settings where some do."""
+    frames, features = (*shape, 1, 1)[:2]
+    usual = [(max(1, rate * of // 1000), max(1, rate * to // 1000)) for of, to in _FRAMES_MS]
+    length, step = next(
+        (one for one in usual if samples >= one[0] and 1 + (samples - one[0]) // one[1] == frames),
+        usual[0],
+    )
+    cepstral = features <= _MOST_COEFFICIENTS
+    return [
+        f'name = "{"mfcc" if cepstral else "log-mel"}"',
+        f"frame_length = {length}",
+        f"frame_step = {step}",
+        f"fft_length = {1 << (length - 1).bit_length()}",
+        f"bands = {40 if cepstral else features}",
+        "lowest_hz = 20",
+        f"highest_hz = {rate // 4 if cepstral else rate // 2}",
+        *([f"coefficients = {features}"] if cepstral else []),
+    ]

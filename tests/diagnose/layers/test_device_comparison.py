@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeflare.diagnose.layers.wrong_together import WHOLE_DB, far_apart
+from edgeflare.diagnose.layers.device_comparison import WHOLE_DB, far_apart
 from edgeflare.models.tflite_graph import Graph
 from tampering import ORIGINAL
 

@@ -15,9 +15,8 @@ from msgspec import UNSET, UnsetType
 from edgeflare.errors import UserError
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
-from edgeflare.record.json_schema import schema_of
 from edgeflare.record.json_types import Amount, Count, Number
-from edgeflare.schemas import schemas
+from edgeflare.schemas import schema_of, schemas
 
 
 class Side(str, Enum):
