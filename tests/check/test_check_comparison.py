@@ -6,9 +6,13 @@ from msgspec.structs import replace
 
 from checked_figures import DEVICE, HARM, changes, document, figures, kernels
 from edgeflare.check.check_comparison import comparison_table
+from edgeflare.check.figures.check_figures import (
+    CostFigures,
+    InferenceTime,
+    NearFigures,
+    SearchedModel,
+)
 from edgeflare.check.figures.device import OutputFigures
-from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime
-from edgeflare.check.figures.nearness import NearFigures, SearchedModel
 from edgeflare.diagnose.layers.layer_figures import LayerError
 
 NEAR = SearchedModel(run="near", seeds=8, found=6, nearness_db=38.2, area=0.5, harmed=4)

@@ -12,8 +12,7 @@ from called_commands import EXAMPLES
 from checked_figures import figures, file_figures
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.check.cost import cost_figures
-from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime
+from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, InferenceTime
 from edgeflare.check.gate_limits import read_limits
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.sections import CheckSection, sections_of

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeflare.cli.doctor import check_npu
 from edgeflare.devices import device_check
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.decisive_provenance import features_for_kernels
-from edgeflare.devices.installation_check import check_npu
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.stream import DelayLine

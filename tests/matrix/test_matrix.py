@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
+from edgeflare.cli.kernel_set_matrix import matrix_section, sentences
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.goal import Find, Goal
@@ -24,9 +25,8 @@ from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.conform_matrix import RetryMatrix, conform_matrix
 from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.conform_matrix_table import conform_matrix_section, retry_matrix_section
-from edgeflare.matrix.cross_evaluation import StoredTrigger
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
-from edgeflare.matrix.matrix import KernelSetFigures, Matrix
+from edgeflare.matrix.matrix import KernelSetFigures, Matrix, StoredTrigger
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import (
     MATRIX,
@@ -37,7 +37,6 @@ from edgeflare.matrix.matrix_folder import (
     remove_other_runs,
     remove_tables,
 )
-from edgeflare.matrix.matrix_table import matrix_section, sentences
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, list_as

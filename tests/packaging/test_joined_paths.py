@@ -311,7 +311,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "devices/bundle/debian.py fetch_python: name": "a package that apt has just named",
     "devices/bundle/tree.py write_tree: path": "a file of those packages",
     "devices/lease.py lease: f\"{quote(device, safe='')}.lock\"": CHECKED,
-    "devices/installation_check.py check_npu: found.origin": SYSTEM,
+    "cli/doctor.py check_npu: found.origin": SYSTEM,
     "devices/profile_keys.py _read_path: os.path.expanduser(read_text(folder, value))": BY_THE_USER,
     "devices/transports/child_agent.py "
     "ChildAgent.start: self.folder / 'log'": "a temporary folder of ours",

@@ -20,6 +20,7 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.record.folder import FolderKind
+from edgeflare.repair.candidate_choice import verdict
 from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
 from edgeflare.repair.judging.judgement import Figures
 from edgeflare.repair.judging.judgement_inputs import TIGHT
@@ -41,7 +42,6 @@ from edgeflare.repair.repair_requirements import (
     require_image_classifier,
     why_not_repaired,
 )
-from edgeflare.repair.repair_verdict import verdict
 from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes

@@ -29,6 +29,7 @@ from constructed_surveys import (
     without_original,
 )
 from damaged_documents import VALUES, Place, damage, places
+from edgeflare.cli.survey_presentation import survey_csv, survey_suite
 from edgeflare.errors import UserError
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.junit import junit_xml
@@ -37,9 +38,7 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import SurveyFacts
-from edgeflare.survey.presentation.survey_csv import survey_csv
 from edgeflare.survey.presentation.survey_page import survey_page
-from edgeflare.survey.presentation.survey_suite import survey_suite
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey, survey_bytes
 from edgeflare.survey.survey_derivation import survey_document
 from parsed_pages import asks_for_nothing, well_formed

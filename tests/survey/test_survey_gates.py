@@ -16,6 +16,7 @@ from constructed_surveys import (
     facts_of,
     gate_entry,
 )
+from edgeflare.cli.survey_presentation import survey_suite
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
 from edgeflare.errors import UserError
@@ -33,7 +34,6 @@ from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
 from edgeflare.survey.presentation.gate_words import next_step
 from edgeflare.survey.presentation.survey_page import survey_page
-from edgeflare.survey.presentation.survey_suite import survey_suite
 from edgeflare.survey.sampling.sampling_design import SamplingDesign
 from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 

@@ -29,15 +29,14 @@ from constructed_surveys import (
     with_targets,
     without_original,
 )
+from edgeflare.cli.survey_presentation import COLUMNS, survey_csv, survey_suite
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_page
 from edgeflare.survey.gates.gate_judgement import DescribedGate, State
-from edgeflare.survey.presentation.survey_csv import COLUMNS, survey_csv
 from edgeflare.survey.presentation.survey_page import survey_page
-from edgeflare.survey.presentation.survey_suite import survey_suite
 from edgeflare.survey.presentation.survey_tables import (
     WORST,
     WORST_CLASSES,

@@ -23,10 +23,11 @@ from edgeflare.check.phases.device_phases import measure_cost, try_operators, va
 from edgeflare.check.phases.pair_phases import (
     add_layers,
     look_into_layers,
+    mend,
     search_near,
     try_conditions,
+    why_not_mended,
 )
-from edgeflare.check.phases.repair_phase import mend, why_not_mended
 from edgeflare.check.phases.time_shares import LAYERS_UNTIL
 from edgeflare.check.random_inputs import DrawnCheck
 from edgeflare.core.interrupt import Interrupt

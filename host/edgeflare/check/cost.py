@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
-from edgeflare.check.figures.inference_cost import CostFigures, InferenceTime
+from edgeflare.check.figures.check_figures import CostFigures, InferenceTime
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layer_graphs import tflite_original
 from edgeflare.errors import UserError

@@ -12,11 +12,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.check.figures.device import DeviceFigures
-from edgeflare.check.figures.random_input_figures import DrawnFigures
 from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gate_limits import LIMITS
 from edgeflare.check.random_input_faults import failure_here, otherwise_here

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edgeflare.bench.bench_runs import claimed_folder
-from edgeflare.check.figures.repair_gain import MendedInputs, MendFigures
+from edgeflare.check.figures.check_figures import MendedInputs, MendFigures
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judgement import Judgement, SetJudgement

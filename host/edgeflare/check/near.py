@@ -17,7 +17,7 @@ from edgeflare.campaign.campaign_record import describe_run, run_recorded_campai
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.check.answers import seconds_per_input
-from edgeflare.check.figures.nearness import NearFigures, SearchedModel
+from edgeflare.check.figures.check_figures import NearFigures, SearchedModel
 from edgeflare.check.reference_compression import reference_int8
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from edgeflare.check.figures.check_figures import DrawnFigures
 from edgeflare.check.figures.file import SeenLayers
-from edgeflare.check.figures.random_input_figures import DrawnFigures
 from edgeflare.pages.facts import significant
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.check.figures.check_figures import DrawnFigures, DrawnOutput
 from edgeflare.check.figures.device import InvocationVariant
 from edgeflare.check.figures.file import SeenLayers
-from edgeflare.check.figures.random_input_figures import DrawnFigures, DrawnOutput
 from edgeflare.check.invocation_variants import INPUTS as VARIED
 from edgeflare.check.invocation_variants import ReadOutputs, device_variants
 from edgeflare.check.layer_faults import together_on_device

@@ -11,12 +11,10 @@ import msgspec
 
 from edgeflare.check.causes.cause import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
-from edgeflare.check.figures.check_figures import CheckFigures
+from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, SearchedModel
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
-from edgeflare.check.figures.inference_cost import CostFigures
-from edgeflare.check.figures.nearness import SearchedModel
 from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm

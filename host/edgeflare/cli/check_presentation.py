@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from edgeflare.check.check_document import CheckDocument, load_check
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_suite import check_suite
+from edgeflare.check.gates import CheckGate
 from edgeflare.cli.presentation import Reported
-from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.json_types import plain_json
@@ -38,3 +40,51 @@ def _page(document: CheckDocument, directory: RunDirectory) -> bytes:
     from edgeflare.check.check_html import check_html  # noqa: PLC0415 - takes time
 
     return check_html(document, directory.path).encode()
+
+
+def check_suite(document: CheckDocument) -> Suite:
+    """Return a check as cases.
+
+    The first is the verdict, which fails unless the model may ship. A gate that is open or was not
+    checked is skipped, and fails where each has to be decided.
+    """
+    verdict = None
+    if not document.passes:
+        verdict = JUnitFailure(document.sentence, document.verdict, document.next)
+    return Suite(
+        command="check",
+        name=document.pair,
+        known={
+            "edgeflare": document.edgeflare,
+            "verdict": document.verdict,
+            "sentence": document.sentence,
+            "next": document.next,
+            "asked": document.asked,
+            **{
+                f"device {one.kernels.device.name}": one.kernels.device.provenance
+                for one in document.figures.devices
+            },
+        },
+        cases=[JUnitCase(name="verdict", failure=verdict), *_cases(document)],
+        seconds=document.seconds,
+    )
+
+
+def _cases(document: CheckDocument) -> Iterator[JUnitCase]:
+    for gate in document.gates:
+        name, seen = f"gate {gate.title}", _seen_of(gate)
+        undecided = gate.state in ("open", "not checked")
+        if gate.state == "fail" or (undecided and document.asked.strict):
+            message = f"{gate.state}: {gate.words}" if undecided else gate.words
+            yield JUnitCase(name=name, failure=JUnitFailure(message, gate.name, seen))
+        else:
+            yield JUnitCase(name=name, skipped=f"{gate.state}: {seen}" if undecided else "")
+
+
+def _seen_of(gate: CheckGate) -> str:
+    """Return what was seen of a gate, with its interval, its limit, and what would decide it."""
+    interval = "" if gate.seen is None else f": {gate.seen.in_words()}"
+    said = [f"{gate.words}{interval}", f"limit {gate.limit:g}"]
+    if gate.decided_by is not None:
+        said.append(f"{gate.decided_by:,} inputs like these would decide it")
+    return "; ".join(said)

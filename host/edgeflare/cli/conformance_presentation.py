@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 import msgspec
 
 from edgeflare.cli.presentation import Reported, page_bytes
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.findings.known_findings import known_table
 from edgeflare.conform.presentation.conform_page import conform_page
-from edgeflare.conform.presentation.conform_suite import conform_suite
-from edgeflare.conform.presentation.known_toml import known_text
-from edgeflare.conform.record.conform_document import read_conformance
-from edgeflare.pages.junit import junit_xml
+from edgeflare.conform.presentation.conform_words import (
+    asked_besides_cells,
+    coverage_sentence,
+    ending_sentence,
+    finding_sentence,
+    headline,
+    untried_words,
+    witness_sentence,
+)
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault, read_conformance
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
@@ -34,4 +46,101 @@ def reported_conformance(directory: RunDirectory) -> Reported:
             "--known": ("known.toml", lambda: known_text(document).encode()),
         },
         "a conformance run",
+    )
+
+
+def conform_suite(document: ConformDocument) -> Suite:
+    """Return a conformance run as cases.
+
+    An operator fails in a type if a finding of it counts for the exit code. It is skipped if no
+    model of it was tried, or the device refuses all; what was not tried of the user's model is a
+    skipped case of its own.
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    verdicts = {(one.operator, one.type): one.verdicts for one in document.cells}
+    failing: dict[tuple[str, str], list[FoundFault]] = {}
+    for finding in document.findings:
+        if finding.is_new:
+            failing.setdefault((finding.operator, finding.type), []).append(finding)
+    names = dict.fromkeys([*document.request.cells, *failing])
+    return Suite(
+        command="conform",
+        name=document.device.name,
+        known={
+            "edgeflare": document.edgeflare,
+            "conformance": headline(document),
+            "coverage": coverage_sentence(document),
+            "ended": ending_sentence(document),
+            "asked": asked_besides_cells(document),
+            "host": msgspec.to_builtins(document.host),
+            "device": msgspec.to_builtins(document.device),
+        },
+        cases=[
+            *(_case(cell, verdicts.get(cell), failing.get(cell, [])) for cell in names),
+            *_untried(document),
+        ],
+        seconds=document.seconds,
+    )
+
+
+def _case(
+    cell: tuple[str, str], verdicts: Mapping[str, int] | None, findings: Sequence[FoundFault]
+) -> JUnitCase:
+    """Return the case of an operator and a type, given what became of its models."""
+    skipped = ""
+    if set(verdicts or {}) <= {"refused"}:
+        skipped = "no model was tried" if verdicts is None else "the device refused all models"
+    failure = None
+    if findings:
+        first = findings[0]
+        rest = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+        title = f"{finding_sentence(first)}{rest}"
+        failure = JUnitFailure(title, first.verdict, "\n".join(map(_line, findings)))
+    return JUnitCase(name=" ".join(cell), failure=failure, skipped=skipped)
+
+
+def _untried(document: ConformDocument) -> Iterator[JUnitCase]:
+    """Yield the operators of the user's model that were not tried, and why not."""
+    model = document.model
+    if model is None:
+        return
+    for one in model.untried:
+        places = ", ".join(map(str, one.places))
+        name = f"{model.file} {one.operator} {places}"
+        yield JUnitCase(name=name, skipped=untried_words(one, model.arithmetic))
+
+
+def _line(finding: FoundFault) -> str:
+    said = (
+        f"{finding.number}. {finding_sentence(finding)}",
+        witness_sentence(finding),
+        finding.detail,
+        f"smallest model: {finding.smallest.file}",
+    )
+    return "; ".join(part for part in said if part)
+
+
+def known_text(document: ConformDocument) -> str:
+    """Return a `known.toml` that names the findings of a run that count.
+
+    A bias is named without its condition. It is a mean, which some models show and others like
+    them do not, so that another run learns another condition.
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    device = document.device
+    where = f"{device.name} {device.runtime} {device.runtime_version} {device.kernels}"
+    return "\n".join(
+        known_table(
+            FindingKey(one.operator, one.type, one.verdict, one.symptom, one.counted),
+            FaultCondition.parsed([] if one.symptom == "biased" else one.condition),
+            one.known or f"found on {where}: {one.detail}",
+        )
+        for one in document.findings
+        if one.counted
     )

@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
 from edgeflare import __version__
 from edgeflare.cli.console import Console
-from edgeflare.devices.installation_check import check_installation
-from edgeflare.devices.transports.transport_plugin import Check
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
+from edgeflare.devices.transports.transport_plugin import Check, is_installed
+from edgeflare.devices.transports.transport_registry import transports
+from edgeflare.errors import EdgeFlareError
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
+from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, VENDOR_SDKS, equipped_vendors
 
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print everything as JSON, for a report of a bug."),
 ]
+
+_REINSTALL: Final = "pip install --force-reinstall edgeflare"
+
+_INSTALL_SDK: Final = (
+    "Intel: pip install ai-edge-litert-sdk-intel, and Intel's NPU driver;"
+    " Qualcomm, MediaTek, Google Tensor: ai-edge-litert-sdk-qualcomm, -mediatek, -google-tensor,"
+    " and the vendor's libLiteRtDispatch_*.so"
+)
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -50,3 +67,75 @@ def _described(checks: Sequence[Check]) -> dict[str, object]:
         "libc": " ".join(platform.libc_ver()),
         "checks": [asdict(one) for one in checks],
     }
+
+
+def check_installation() -> list[Check]:
+    """Look at everything that EdgeFlare can use."""
+    interpreted = is_installed("tflite-runtime")
+    return [
+        Check("Python", ".".join(map(str, sys.version_info[:3])), True, "install Python 3.10+"),
+        _package(
+            "ai-edge-litert",
+            "pip install ai-edge-litert",
+            needed=not interpreted,
+        ),
+        _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
+        *(
+            _package(one.distribution, f"{one.mend} {one.remark}".strip())
+            for one in RUNTIME_PACKAGES.values()
+        ),
+        check_npu(),
+        _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
+        _package("jax", "pip install 'edgeflare[whitebox]' (gradients)"),
+        _package("scikit-learn", "pip install 'edgeflare[whitebox]' (inspect), or [repair]"),
+        *(check for plugin in transports().values() for check in plugin.checks()),
+        _bundles(),
+        _profiles(),
+        _agent(),
+    ]
+
+
+def _package(name: str, mend: str, *, needed: bool = False) -> Check:
+    return Check(name, version(name) if is_installed(name) else "", needed, mend)
+
+
+def _bundles() -> Check:
+    """Look for what makes bundles, the agents that are sent to devices."""
+    parts = {name: shutil.which(name) is not None for name in ("apt-get", "dpkg-deb")}
+    parts["pip"] = find_spec("pip") is not None
+    absent = [name for name, there in parts.items() if not there]
+    mend = f"no {', '.join(absent)}: work in a container of Debian 12 or newer"
+    return Check("bundles, for devices", "" if absent else ", ".join(parts), False, mend)
+
+
+def _profiles() -> Check:
+    """Look for profiles, without a look at their devices."""
+    usable, others = list_profiles()
+    untrusted = [one.name for one in others if one.untrusted]
+    broken = [one.name for one in others if not one.untrusted]
+    found = str(len(usable))
+    found += f"; not trusted: {', '.join(untrusted)}" if untrusted else ""
+    found += f"; broken: {', '.join(broken)}" if broken else ""
+    return Check("profiles", found, True, _REINSTALL)
+
+
+def _agent() -> Check:
+    """Start an agent on this machine."""
+    name = "agent, emulated"
+    try:
+        with connect(find_shipped_profile("emulated-builtin")) as device:
+            told = device.provenance
+    except EdgeFlareError as error:
+        return Check(name, "", True, f"{error}; {_REINSTALL}")
+    found = f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"
+    return Check(name, found, True, _REINSTALL)
+
+
+def check_npu() -> Check:
+    """Look for a vendor's libraries; whether there is an NPU shows when a model is opened."""
+    found = find_spec("ai_edge_litert")
+    vendors: tuple[str, ...] = ()
+    if found is not None and found.origin is not None:
+        installed = {package for package in VENDOR_SDKS.values() if is_installed(package)}
+        vendors = equipped_vendors(Path(found.origin).parent, installed)
+    return Check('NPU libraries, for kernels = "npu"', ", ".join(vendors), False, _INSTALL_SDK)

@@ -29,11 +29,14 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, device_tensors, inspect_pair
+from edgeflare.diagnose.inspect.inspection_figures import SHARE
 from edgeflare.diagnose.inspect.inspection_halves import MOST_INPUTS
 from edgeflare.diagnose.inspect.inspection_inputs import Found
-from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
+from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
+from edgeflare.pages.page import Block, Section, Sentences, Table
+from edgeflare.pages.terminal import print_section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
 from edgeflare.replay.past_run import PastRun
@@ -95,6 +98,15 @@ DeviceNames = Annotated[
         " not given, as XNNPACK computes it on the host. With --fleet, a class of devices.",
     ),
 ]
+
+SHOWN = 5
+"""Channels by share; the document has more."""
+
+_ENDED = {
+    "precise": "precise enough",
+    "full": "as many as are kept",
+    "inputs": "all there were",
+}
 
 
 @run_options.with_option_groups
@@ -187,3 +199,61 @@ def _plan(past: PastRun, profile: Profile, seeds: int) -> Plan:
     """
     plan = past.header.plan
     return Plan(plan.strategy, Goal(), (profile.name,), limit=seeds, ensemble=plan.ensemble[:1])
+
+
+def print_inspection(console: Console, result: InspectionResult, where: str) -> None:
+    """Print the verdict, the best unit for each hypothesis, and the channels with most error.
+
+    Args:
+        console: where to.
+        result: what to print.
+        where: the file that has everything.
+
+    """
+    blocks: list[Block] = [
+        Sentences(
+            [f"{result.inputs} inputs, {_ENDED[result.ended]}; figures are of those held out."]
+        ),
+        *(_scores(result, behaviour) for behaviour in result.behaviours),
+        _shares(result),
+    ]
+    if result.constant:
+        blocks.append(Sentences([f"not tried, as constant: {', '.join(result.constant)}"]))
+    blocks.append(Sentences([f"Everything is in {where}."]))
+    sentence = result.verdict.sentence
+    print_section(console, Section(id="inspection", title=sentence, blocks=blocks))
+
+
+def _scores(result: InspectionResult, behaviour: str) -> Table:
+    """Return a row for each hypothesis and a column for each measure."""
+    found = [one for one in result.best if one.behaviour == behaviour]
+    measures = list(dict.fromkeys(one.measure for one in found))
+    cells: dict[str, dict[str, str]] = {name: {} for name in result.hypotheses}
+    for one in found:
+        unit = "all units"
+        if one.unit is not None:
+            unit = f"{result.layers[one.unit.layer].operator}:{one.unit.channel}"
+        said = f"{one.score:.2f} {unit}" if one.beyond else "nothing"
+        cells[one.hypothesis][one.measure] = said
+    return Table(
+        title=f"What the {behaviour} of units foretells: score and operator:channel",
+        header=("hypothesis", *measures),
+        rows=[
+            (name, *(told.get(measure, "") for measure in measures)) for name, told in cells.items()
+        ],
+        missed_least=("regression", "mutual information"),
+    )
+
+
+def _shares(result: InspectionResult) -> Table:
+    rows = [
+        (
+            str(one.unit.channel),
+            str(result.layers[one.unit.layer]),
+            f"{one.score:.0%}",
+            f"{one.low:.0%} to {one.high:.0%}",
+        )
+        for one in result.top_units.get(SHARE, ())[:SHOWN]
+    ]
+    header = ("channel", "of", "share", "95 % interval")
+    return Table.of_words(header, rows, title="Shares of the margin's error")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import typer
 from msgspec import structs
 
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
+from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import pair_options, repair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import (
@@ -33,15 +36,22 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
+from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_output import MODEL, write_document
-from edgeflare.repair.repair_preview import planned_repair
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_requirements import require_image_classifier, shifts_alone
-from edgeflare.repair.repair_run import RepairOutcome, repair_pair
+from edgeflare.repair.repair_requirements import (
+    original_file,
+    require_image_classifier,
+    require_seeds,
+    shifts_alone,
+    tries_shifts,
+)
+from edgeflare.repair.repair_run import RepairOutcome, repair_pair, repair_plan
 from edgeflare.repair.second_search import (
     FOLDER,
     require_same_ensemble,
@@ -300,3 +310,44 @@ def _mixture(text: str) -> Mixture:
             " that agree, and seeds, as in 1,1,1"
         )
     return Mixture(*(share / sum(shares) for share in shares))
+
+
+def planned_repair(
+    pair: Pair,
+    past: PastRun | None,
+    profiles: Sequence[Profile],
+    request: RepairRequest,
+) -> str:
+    """Open models and devices, and say in sentences what `repair_pair` would do.
+
+    Args: as of `repair_pair`.
+
+    Raises:
+        UserError: as by `repair_pair`, as far as that is known before anything is fitted.
+        InfrastructureError: a device does not come up.
+
+    """
+    plans = candidate_plans(request)
+    original = original_file(pair, past, request)
+    with ExitStack() as stack:
+        opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
+        require_seeds(pair.name, len(opened.seeds))
+        if request.test is not None:
+            opened.inputs.load(Path(request.test), classes=opened.pair.classes)
+        split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
+        names = []
+        if original is not None:
+            names = [
+                one.name
+                if one.instead_of is None
+                else f"{one.name} where {one.instead_of} is beyond the limits"
+                for one in plans
+            ]
+        if tries_shifts(past, request):
+            names.append("shifts")
+        devices = [device.profile.name for device in opened.devices]
+    return (
+        f"{split.sizes}. Candidates: {', '.join(names)}; on {', '.join(devices)}. Each is judged on"
+        f" up to {COUNT:,} inputs a set, and chosen within --max-size {request.max_size} and"
+        f" --max-latency {request.max_latency}."
+    )

@@ -9,6 +9,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from msgspec import structs
 
@@ -20,7 +21,7 @@ from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_f
 from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
-from edgeflare.repair.judging.judgement import SetAside, judged
+from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
@@ -30,10 +31,13 @@ from edgeflare.repair.repair_candidate import (
     ReportProgress,
 )
 from edgeflare.repair.repair_cost import Latency, least_limit, same_work
-from edgeflare.repair.repair_document import TriedCandidate
+from edgeflare.repair.repair_document import OnDevice, TriedCandidate
 from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_verdict import surely_gains
+from edgeflare.statistics.binomial import sign_test
+
+_SURE: Final = 0.05
+"""The p value below which more inputs are mended than broken not by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +245,48 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
     values = points.values()
     kept = (n for n, one in points.items() if not any(dominates(other, one) for other in values))
     return sorted(kept, key=lambda name: points[name])
+
+
+def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool, str]:
+    """Say whether the chosen candidate is to be written, and why.
+
+    Args:
+        judgement: on inputs that nothing was chosen on.
+        on_devices: the same inputs on each device.
+
+    """
+    mended, broken = mended_and_broken(judgement)
+    before = sum(one.before.deviating for one in judgement.scored)
+    after = sum(one.after.deviating for one in judgement.scored)
+    said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
+    if not surely_gains(judgement):
+        return False, (
+            f"the chosen candidate does not surely gain on held-out inputs: {said}, {mended:,} are"
+            f" mended and {broken:,} broken"
+        )
+    if (fresh := judgement.fresh) is not None:
+        old, new = fresh.before.deviating, fresh.after.deviating
+        if new > old:
+            return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
+    for device in on_devices:
+        lost = sum(one.before.failed for one in device.sets.values())
+        failed = sum(one.after.failed for one in device.sets.values())
+        where = f"on {device.device}"
+        if failed > lost:
+            return False, f"{where} it gives no answer on {failed - lost:,} held-out inputs"
+        old, new = device.deviating
+        if new >= old:
+            return False, f"{where} {new:,} held-out inputs would deviate instead of {old:,}"
+    return True, said
+
+
+def surely_gains(judgement: Judgement) -> bool:
+    """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
+    mended, broken = mended_and_broken(judgement)
+    return judgement.score < 1.0 and mended > broken and sign_test(mended, broken) < _SURE
+
+
+def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
+    """Return how many inputs of the scored sets are mended, and broken."""
+    sets = judgement.scored
+    return sum(one.mended for one in sets), sum(one.broken for one in sets)

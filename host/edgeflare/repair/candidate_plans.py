@@ -15,9 +15,8 @@ from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
-from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method
+from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method, RewriteDetails
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.rewrite_details import RewriteDetails
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,
+    surely_gains,
+    verdict,
 )
 from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
@@ -65,7 +67,6 @@ from edgeflare.repair.repair_output import (
 )
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.repair_verdict import surely_gains, verdict
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan

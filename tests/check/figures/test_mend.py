@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgeflare.check.figures.repair_gain import MendedInputs, MendFigures
+from edgeflare.check.figures.check_figures import MendedInputs, MendFigures
 
 HELD_OUT = MendedInputs(inputs=50, before=9, after=4, mended=6, broken=1)
 NEAR = MendedInputs(inputs=4000, before=1500, after=500, mended=1200, broken=200)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformed_runs import constructed_conformance, finding_entry
+from edgeflare.cli.conformance_presentation import known_text
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_findings import (
@@ -18,7 +19,6 @@ from edgeflare.conform.findings.known_findings import (
     known_table,
     read_known,
 )
-from edgeflare.conform.presentation.known_toml import known_text
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import UserError
 

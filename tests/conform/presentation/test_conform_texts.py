@@ -15,8 +15,8 @@ import xmlschema
 from rich.console import Console
 
 from conformed_runs import BOARD, HALF_TRIED, constructed_conformance, finding_entry
+from edgeflare.cli.conformance_presentation import conform_suite
 from edgeflare.conform.presentation.conform_page import conform_page
-from edgeflare.conform.presentation.conform_suite import conform_suite
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.presentation.conform_words import (
     condition_words,

@@ -24,6 +24,7 @@ from conforming import (
     faulty_arms,
 )
 from drafting import chain
+from edgeflare.cli.conformance_presentation import known_text
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
@@ -33,7 +34,6 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunF
 from edgeflare.conform.finding_replay import retried_findings
 from edgeflare.conform.findings.known_findings import KnownFinding, read_known
 from edgeflare.conform.operator_graph import Values
-from edgeflare.conform.presentation.known_toml import known_text
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
 from edgeflare.conform.rounds.conform_rounds import ConformRounds

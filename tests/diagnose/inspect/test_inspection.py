@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rich.console import Console
 
+from edgeflare.cli.console import Console
+from edgeflare.cli.inspect import print_inspection
 from edgeflare.diagnose.inspect import inspect_document as module
 from edgeflare.diagnose.inspect import inspection_halves
 from edgeflare.diagnose.inspect.behaviour_block import (
@@ -48,7 +49,6 @@ from edgeflare.diagnose.inspect.inspection_inputs import (
     seed_halves,
 )
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
-from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
 from inspected_units import HYPOTHESES, blocks, inputs, network

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from checked_figures import changes, decisions, document, field_figures, figures
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.check_suite import check_suite
+from edgeflare.cli.check_presentation import check_suite
 from edgeflare.pages.junit import JUnitCase
 
 
