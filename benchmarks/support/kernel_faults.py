@@ -25,7 +25,7 @@ from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.errors import UserError
 from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel

@@ -30,7 +30,7 @@ from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.specification.operator_specification import ExactAnswer
+from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.parameter import Configuration, Setting
 from edgeflare.conform.verdict.exact_rows import one_exact
 from edgeflare.record.json_types import plain_json

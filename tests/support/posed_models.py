@@ -11,7 +11,7 @@ from edgeflare.conform.operator_graph import (
     Option,
     Quantization,
 )
-from edgeflare.conform.specification.operator_specification import operand_values
+from edgeflare.conform.specification.operand import operand_values
 
 ROWS = 3
 

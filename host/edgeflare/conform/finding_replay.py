@@ -31,7 +31,7 @@ from edgeflare.conform.rounds.draft_verdict import (
     judge_packed,
     judge_wholes,
 )
-from edgeflare.conform.specification.operator_specification import ExactAnswer
+from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement

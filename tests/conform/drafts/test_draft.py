@@ -18,7 +18,7 @@ from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.drafts.feeding import node_fed, rederived
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
-from edgeflare.conform.specification.operator_specification import operand_values
+from edgeflare.conform.specification.operand import operand_values
 from kernel_rows import kernel_answers
 
 MODEL = Path(__file__).parents[3] / "examples" / "face_detection" / "compressed.tflite"

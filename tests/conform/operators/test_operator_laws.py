@@ -18,11 +18,8 @@ from edgeflare.conform.operators.operator_catalogue import (
     MOVEMENT_OPERATORS,
     known_operators,
 )
-from edgeflare.conform.specification.operator_specification import (
-    INT8,
-    INT16,
-    OperatorSpecification,
-)
+from edgeflare.conform.specification.activation_tensors import INT8, INT16
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 KNOWN = list(known_operators().values())
 FOLLOWING = (*MOVEMENT_OPERATORS, *AGGREGATE_OPERATORS)

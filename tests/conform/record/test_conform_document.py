@@ -39,7 +39,7 @@ from edgeflare.conform.record.finding_files import (
     stored_model,
 )
 from edgeflare.conform.rounds.draft_models import PosedDraft, posed
-from edgeflare.conform.specification.operator_specification import steps
+from edgeflare.conform.specification.exact_answer import steps
 from edgeflare.run.run_directory import RunDirectory, holds_conformance
 
 

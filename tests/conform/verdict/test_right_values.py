@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.specification.operator_specification import bits, reals, steps
+from edgeflare.conform.specification.exact_answer import bits, reals, steps
 from edgeflare.conform.verdict.mean_error import MeanLimits
 from edgeflare.conform.verdict.right_values import Allowance, RightValues, allowance
 

@@ -10,10 +10,8 @@ from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import (
-    OperatorReading,
-    UnknownOperatorForm,
-)
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
+from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.errors import UserError
 
 

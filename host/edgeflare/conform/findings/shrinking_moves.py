@@ -24,7 +24,7 @@ from edgeflare.conform.drafts.feeding import rederived
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import OperandStyle
+from edgeflare.conform.specification.operand import OperandStyle
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 _FRESH_STYLES: tuple[OperandStyle, ...] = ("uniform", "extreme")

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.specification.activation_tensors import DTYPES
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.activation_tensors import DTYPES, UnknownOperatorForm
+from edgeflare.conform.specification.exact_answer import ExactAnswer, ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ConstantOf,
@@ -18,19 +18,13 @@ from edgeflare.conform.specification.model_parts import (
     Place,
     quantization_places,
 )
+from edgeflare.conform.specification.operand import Operand, Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import (
-    ExactAnswer,
-    ExactAnswers,
-    Operand,
-    Operands,
     OperatorReading,
-    Options,
-    Results,
-    UnknownOperatorForm,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
-    Setting,
     dimensions,
 )
 
@@ -47,14 +41,13 @@ def of_same_shape(form: GraphValue, settings: Configuration) -> tuple[GraphValue
 
 
 @dataclass(frozen=True, eq=False)
-class OneInputOperator(DeclaredOperator):
+class OneInputOperator(OperatorSpecification):
     """An operator of one tensor, all else being constants and options.
 
     Attributes:
         answers: returns the exact answers; NumPy is silent about NaN and infinities.
         written: returns the results from the dtype and quantization of the first and the settings.
         quantized_result: how its first result is quantized.
-        known: returns what conditions may speak of besides parameters.
 
     """
 
@@ -62,7 +55,6 @@ class OneInputOperator(DeclaredOperator):
     _: KW_ONLY
     written: Callable[[GraphValue, Configuration], tuple[GraphValue, ...]] = of_same_shape
     quantized_result: ResultQuantization = "own"
-    known: Callable[[Configuration], Mapping[str, Setting]] = lambda _: {}
 
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
@@ -70,10 +62,6 @@ class OneInputOperator(DeclaredOperator):
         if self.quantized_result != "own":
             return known
         return (*known, *quantization_places(type_, output=RESULT))
-
-    def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
-        """Return settings at random that fit each other."""
-        return self.varied(dict(super().draw(type_, rng)), rng)
 
     def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
         """Return the tensors that a valid configuration writes, given the operands."""
@@ -104,7 +92,3 @@ class OneInputOperator(DeclaredOperator):
         with np.errstate(all="ignore"):
             answers = self.answers(settings, given, results[0])
         return answers if isinstance(answers, tuple) else (answers,)
-
-    def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
-        """Return what a condition may speak of besides parameters."""
-        return self.known(configuration)

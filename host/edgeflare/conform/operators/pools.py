@@ -25,21 +25,18 @@ from edgeflare.conform.operators.window_settings import (
     windows_fault,
     windows_of,
 )
-from edgeflare.conform.specification.model_parts import OptionOf, SizeOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8
+from edgeflare.conform.specification.exact_answer import (
     EPSILON,
-    FLOAT,
-    INT8,
-    INT16,
-    UINT8,
     ExactAnswer,
-    Operand,
-    OperatorSpecification,
     bits,
     reals,
     steps,
     sum_slack,
 )
+from edgeflare.conform.specification.model_parts import OptionOf, SizeOf
+from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import Configuration, Setting, Settings, whole, word
 
 _AXES = "hw"

@@ -13,7 +13,8 @@ from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
-from edgeflare.conform.specification.operator_specification import ExactAnswer, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
+from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.run_directory import RunDirectory

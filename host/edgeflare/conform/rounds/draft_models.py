@@ -11,7 +11,7 @@ from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import OPERAND_STYLES
+from edgeflare.conform.specification.operand import OPERAND_STYLES
 
 ROWS = len(OPERAND_STYLES)
 """Each model is run on one input of each style."""

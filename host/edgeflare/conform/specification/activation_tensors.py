@@ -1,19 +1,8 @@
-"""The tensors that operators are given and compute: of what type, and how they are quantized."""
+"""The types of operators, and the tensors that these are given and compute."""
 
 from __future__ import annotations
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.specification.operator_specification import (
-    BOOL,
-    DYNAMIC,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT8,
-    UnknownOperatorForm,
-)
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,
@@ -23,6 +12,16 @@ from edgeflare.conform.specification.parameter import (
     number,
     whole,
 )
+
+FLOAT, INT8, UINT8, INT16, DYNAMIC = "float32", "int8", "uint8", "int16x8", "dynamic"
+INT32, INT64, BOOL = "int32", "int64", "bool"
+"""The types of operators. "int16x8" has int16 activations and int8 weights, if any; "dynamic" has
+float32 activations and int8 weights; of all others the name is that of the activations' dtype."""
+
+
+class UnknownOperatorForm(ValueError):  # noqa: N818 - a fact about a model, as the message says
+    """A model's operator has a form that its specification does not know; the message says why."""
+
 
 DTYPES = {
     FLOAT: "float32",

@@ -1,49 +1,43 @@
-"""The declaration of an operator, from which models are built, checked, listed and judged.
-
-With it go the values that operators are given, and what they should answer to these, and how far
-from it an answer may lie.
-"""
+"""The declaration of an operator, from which models are built, read, checked, listed and judged."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
-from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
-
-FLOAT, INT8, UINT8, INT16, DYNAMIC = "float32", "int8", "uint8", "int16x8", "dynamic"
-INT32, INT64, BOOL = "int32", "int64", "bool"
-"""The types of operators. "int16x8" has int16 activations and int8 weights, if any; "dynamic" has
-float32 activations and int8 weights; of all others the name is that of the activations' dtype."""
-
-
-class UnknownOperatorForm(ValueError):  # noqa: N818 - a fact about a model, as the message says
-    """A model's operator has a form that its specification does not know; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A tensor that an operator reads, with its values.
-
-    Attributes:
-        value: the tensor.
-        raw: (*shape) in its dtype.
-
-    """
-
-    value: GraphValue
-    raw: Values
-
-    @property
-    def real(self) -> NDArray[np.float64]:
-        """The values that the raw ones stand for, as float64."""
-        return np.asarray(self.value.real(self.raw), np.float64)
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    TYPES,
+    UnknownOperatorForm,
+    activation,
+    quantization_settings,
+    type_of,
+)
+from edgeflare.conform.specification.exact_answer import ExactAnswers
+from edgeflare.conform.specification.model_parts import (
+    ModelParts,
+    Place,
+    ShapeOf,
+    SizeOf,
+    quantization_places,
+)
+from edgeflare.conform.specification.operand import (
+    Operands,
+    OperandStyle,
+    Options,
+    Results,
+    operand_values,
+)
+from edgeflare.conform.specification.parameter import (
+    Configuration,
+    OperatorParameter,
+    Setting,
+    Settings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,7 @@ class OperatorReading:
     configuration: Configuration
 
 
+@dataclass(frozen=True, eq=False)
 class OperatorSpecification(ABC):
     """All that is known of one operator.
 
@@ -68,50 +63,43 @@ class OperatorSpecification(ABC):
     configuration without a fault `read(build(c))` is `c`. So what is drawn, mutated, shrunk, and
     grouped is configurations. Models are what a converter could have written.
 
+    Each parameter has a place in a model, from which parameters, `build` and `read` follow.
+
     Attributes:
         operator: name in the schema, such as "CONV_2D".
         types: the types that it has; with one of them it is a *cell*.
+        places: where each parameter that all types have stands, in their order; those of
+            quantization follow.
+        versions: the lowest version by type, where it is not 1.
+        least_version: returns the lowest version for settings, whatever the type.
+        fixed: options that no parameter stands in.
+        data: the place of the operand that says the type.
+        complete: adds operands and options that follow from the settings or are drawn.
+        fit: returns settings that fit each other, given the one that may not be changed, "" for
+            none; they are unchanged where they did.
+        varied: changes settings that are drawn, where they would not fit or be too much alike.
+        refused: why settings are none that kernels take, None if they do.
+        known: returns what conditions may speak of besides parameters.
 
     """
 
     operator: str
     types: tuple[str, ...]
+    places: tuple[Place, ...]
+    _: KW_ONLY
+    versions: Mapping[str, int] = field(default_factory=dict)
+    least_version: Callable[[Configuration], int] = lambda _: 1
+    fixed: Mapping[str, Option] = field(default_factory=dict)
+    data: int = 0
+    complete: Callable[[Configuration, ModelParts, np.random.Generator], None] = lambda *_: None
+    fit: Callable[[Settings, str], Settings] = lambda settings, _: settings
+    varied: Callable[[Settings, np.random.Generator], Settings] = lambda settings, _: settings
+    refused: Callable[[str, Configuration], str | None] = lambda *_: None
+    known: Callable[[Configuration], Mapping[str, Setting]] = lambda _: {}
 
     @abstractmethod
-    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
-        """Return the parameters of a type, in the order in which they are shown.
-
-        Those of one name agree over all types that have them.
-        """
-
-    @abstractmethod
-    def fault(self, type_: str, configuration: Configuration) -> str | None:
-        """Return why a configuration is no valid model, or None.
-
-        Settings out of range need no mention: `invalid` looks at them first.
-        """
-
-    @abstractmethod
-    def build(
-        self, type_: str, configuration: Configuration, rng: np.random.Generator
-    ) -> OperatorGraph:
-        """Return the model of a valid configuration, in the lowest version that does.
-
-        Args:
-            type_: one of `types`.
-            configuration: a setting for each of `parameters(type_)`.
-            rng: draws the values of constants.
-
-        """
-
-    @abstractmethod
-    def read(self, graph: OperatorGraph) -> OperatorReading:
-        """Return what a model of this one operator is.
-
-        Raises:
-            UnknownOperatorForm: it has a type, an option or a shape that is not known.
-
-        """
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the tensors that a valid configuration writes, given the operands."""
 
     @abstractmethod
     def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
@@ -125,7 +113,57 @@ class OperatorSpecification(ABC):
 
         """
 
-    @abstractmethod
+    def parameters(self, type_: str) -> tuple[OperatorParameter, ...]:
+        """Return the parameters of a type, in the order in which they are shown.
+
+        Those of one name agree over all types that have them.
+        """
+        return tuple(one.parameter for one in self.places_of(type_))
+
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
+        return (*self.places, *quantization_places(type_, input=self.data))
+
+    def invalid(self, type_: str, configuration: Configuration) -> str | None:
+        """Return why a configuration is no valid model, or None."""
+        if type_ not in self.types:
+            return f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
+        known = self.parameters(type_)
+        if {one.name for one in known} != set(configuration):
+            return f"{self.operator} has the parameters {', '.join(one.name for one in known)}"
+        faults = (one.fault(configuration[one.name]) for one in known)
+        return next(filter(None, faults), None) or self.fault(type_, configuration)
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:
+        """Return why a configuration is no valid model, or None.
+
+        Settings out of range need no mention: `invalid` looks at them first.
+        """
+        return self.refused(type_, configuration)
+
+    def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
+        """Return settings at random, with a fault or without."""
+        drawn = {one.name: one.draw(rng) for one in self.parameters(type_)}
+        return self.varied(drawn, rng)
+
+    def adapted(self, type_: str, configuration: Configuration, changed: str) -> Configuration:
+        """Return a configuration after one setting was changed, with others that follow it.
+
+        Such as a permutation of as many dimensions as the shape now has. The answer may still have
+        a fault.
+        """
+        known = {one.name: one for one in self.parameters(type_)}
+        if known[changed].fault(configuration[changed]):
+            return configuration
+        return self.fit(dict(configuration), changed)
+
+    def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
+        """Return what a condition may speak of besides parameters, such as the size of the result.
+
+        Whole numbers, booleans or words, by names that no parameter has.
+        """
+        return self.known(configuration)
+
     def with_input(
         self, type_: str, configuration: Configuration, value: GraphValue
     ) -> Configuration | None:
@@ -134,23 +172,19 @@ class OperatorSpecification(ABC):
         Its shape and quantization are the tensor's, and what depends on them follows. None where
         it cannot be, because of the dtype or the rank. The answer may still have a fault.
         """
-
-    def adapted(
-        self,
-        type_: str,  # noqa: ARG002 - of those whose settings depend on each other
-        configuration: Configuration,
-        changed: str,  # noqa: ARG002
-    ) -> Configuration:
-        """Return a configuration after one setting was changed, with others that follow it.
-
-        Such as a permutation of as many dimensions as the shape now has. The answer may still have
-        a fault.
-        """
-        return configuration
-
-    def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
-        """Return settings at random, with a fault or without."""
-        return {one.name: one.draw(rng) for one in self.parameters(type_)}
+        parts, settings = ModelParts(value, {}, {self.data: value}), dict(configuration)
+        try:
+            if self.type_of(value) != TYPES[DTYPES[type_]]:
+                return None
+            for place in self.places_of(type_):
+                if isinstance(place, ShapeOf | SizeOf) and place.operand == self.data:
+                    settings[place.parameter.name] = found = place.read(parts)
+                    if place.parameter.fault(found) is not None:
+                        return None
+            scales = quantization_settings(value, "input") if "input_scale" in settings else {}
+            return self.fit(settings | scales, "")
+        except UnknownOperatorForm:
+            return None
 
     def operands(
         self, graph: OperatorGraph, style: OperandStyle, rng: np.random.Generator
@@ -163,132 +197,117 @@ class OperatorSpecification(ABC):
         """
         return tuple(operand_values(graph.values[at], style, rng) for at in graph.inputs)
 
-    def facts(
-        self,
-        type_: str,  # noqa: ARG002 - of those that have facts
-        configuration: Configuration,  # noqa: ARG002
-    ) -> Mapping[str, Setting]:
-        """Return what a condition may speak of besides parameters, such as the size of the result.
+    def build(
+        self, type_: str, configuration: Configuration, rng: np.random.Generator
+    ) -> OperatorGraph:
+        """Return the model of a valid configuration, in the lowest version that does.
 
-        Whole numbers, booleans or words, by names that no parameter has.
+        Args:
+            type_: one of `types`.
+            configuration: a setting for each of `parameters(type_)`.
+            rng: draws the values of constants.
+
         """
-        return {}
+        parts = self.parts(type_, configuration)
+        self.fill(type_, configuration, parts, rng)
+        operands = [parts.tensors[at] for at in range(len(parts.tensors))]
+        return OperatorGraph.of_operator(
+            self.operator,
+            [*operands, *[None] * parts.left_out],
+            self.results(type_, configuration, parts),
+            parts.options,
+            self.version(type_, configuration),
+        )
 
-    def invalid(self, type_: str, configuration: Configuration) -> str | None:
-        """Return why a configuration is no valid model, or None."""
-        if type_ not in self.types:
-            return f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
-        known = self.parameters(type_)
-        if {one.name for one in known} != set(configuration):
-            return f"{self.operator} has the parameters {', '.join(one.name for one in known)}"
-        faults = (one.fault(configuration[one.name]) for one in known)
-        return next(filter(None, faults), None) or self.fault(type_, configuration)
+    def parts(self, type_: str, configuration: Configuration) -> ModelParts:
+        """Return what the settings alone say of a model."""
+        parts = ModelParts(
+            self.form(type_, configuration, "input"), dict(self.fixed_options(type_))
+        )
+        for place in self.places_of(type_):
+            place.write(configuration[place.parameter.name], parts)
+        return parts
 
+    def fill(
+        self,
+        type_: str,  # noqa: ARG002 - of those whose constants depend on it
+        configuration: Configuration,
+        parts: ModelParts,
+        rng: np.random.Generator,
+    ) -> None:
+        """Add what the settings do not say of a model, such as the values of constants."""
+        self.complete(configuration, parts, rng)
 
-Options = Mapping[str, Option]
-Operands = Sequence[Operand | None]
-"""The operands of an operator in its order, None where one is left out."""
-Results = Sequence[GraphValue]
+    def version(self, type_: str, configuration: Configuration) -> int:
+        """Return the lowest version that has a configuration."""
+        return max(self.versions.get(type_, 1), self.least_version(configuration))
 
-AnswerKind = Literal["bits", "steps", "reals"]
-"""How an answer is held to the exact one: "bits", equal as it stands; "steps", a quantized answer,
-by the step that the exact real value lies in; "reals", a float, by its distance."""
+    def fixed_options(self, type_: str) -> Mapping[str, Option]:  # noqa: ARG002 - mostly one for all
+        """Return the options of a type that no parameter stands in."""
+        return self.fixed
 
-EPSILON = float(np.finfo(np.float32).eps)
-"""The rounding of one float32 operation, relative."""
+    def form(self, type_: str, configuration: Configuration, role: str) -> GraphValue:
+        """Return a tensor with the dtype and the quantization of those of a role."""
+        return activation(type_, (), configuration, role)
 
+    def read(self, graph: OperatorGraph) -> OperatorReading:
+        """Return what a model of this one operator is.
 
-@dataclass(frozen=True, slots=True)
-class ExactAnswer:
-    """The right answer of an operator, for one of its results.
+        Raises:
+            UnknownOperatorForm: it has a type, an option or a shape that is not known.
 
-    Attributes:
-        kind: how an answer is held to it.
-        values: (*shape of the result); of "bits" the raw values in the result's dtype, otherwise
-            real values as float64, before rounding and saturation to the result's type.
-        slack: real units that are allowed besides the rounding of the result, broadcastable with
-            the values; such as what float32 sums may lose, or the rounding of a dynamic-range
-            input. 0 for "bits".
+        """
+        (node,) = graph.nodes
+        parts = ModelParts.of(node.options, graph.operands(node), graph.results(node))
+        reading = self.reading(parts)
+        self.check(reading, parts)
+        return reading
 
-    """
+    def reading(self, parts: ModelParts) -> OperatorReading:
+        """Return what an operator is by the places of its parameters; see `read`."""
+        if (type_ := self.read_type(parts)) not in self.types:
+            raise UnknownOperatorForm(
+                f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
+            )
+        for name, setting in self.fixed_options(type_).items():
+            if parts.options.get(name) != setting:
+                raise UnknownOperatorForm(f"its option {name} is {parts.options.get(name)}")
+        settings = {one.parameter.name: one.read(parts) for one in self.places_of(type_)}
+        return OperatorReading(type_, settings)
 
-    kind: AnswerKind
-    values: NDArray[Any]
-    slack: NDArray[np.float64] = field(default_factory=lambda: np.zeros(()))
+    def known_settings(self, options: Options, operands: Operands, results: Results) -> Settings:
+        """Return the settings that have places in all types, whatever dtype operands have here.
 
+        See `exact`, which may be given real values in the place of quantized ones.
+        """
+        parts = ModelParts.known(options, operands, results)
+        return {one.parameter.name: one.read(parts) for one in self.places}
 
-ExactAnswers = tuple[ExactAnswer, ...]
-"""One for each result."""
+    def type_of(self, data: GraphValue) -> str:
+        """Return the type by the tensor that says it; UnknownOperatorForm if there is none."""
+        return type_of(data)
 
+    def read_type(self, parts: ModelParts) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        return self.type_of(parts.tensor(self.data))
 
-def bits(values: NDArray[Any]) -> ExactAnswer:
-    """Return an answer that has to be met to the bit."""
-    return ExactAnswer("bits", values)
+    def check(self, reading: OperatorReading, parts: ModelParts) -> None:
+        """Raise UnknownOperatorForm unless a reading says all of a model."""
+        expected = self.results(reading.type, reading.configuration, parts)
+        if len(parts.results) != len(expected):
+            raise UnknownOperatorForm(f"{self.operator} writes {len(parts.results)} tensors")
+        for one, other in zip(parts.results, expected, strict=True):
+            self.check_alike("writes", one, other)
 
-
-def reals(values: NDArray[Any], slack: NDArray[np.float64] | float = 0.0) -> ExactAnswer:
-    """Return an answer that a float has to be near."""
-    return ExactAnswer("reals", np.asarray(values, np.float64), np.asarray(slack, np.float64))
-
-
-def steps(values: NDArray[Any], slack: NDArray[np.float64] | float = 0.0) -> ExactAnswer:
-    """Return an answer that a quantized value has to be the nearest step of."""
-    return ExactAnswer("steps", np.asarray(values, np.float64), np.asarray(slack, np.float64))
-
-
-def sum_slack(terms: int, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a float32 sum of products may lose.
-
-    Args:
-        terms: how many products are added.
-        magnitude: the sum of their absolute values.
-
-    """
-    return (terms + 2) * EPSILON * magnitude
-
-
-OperandStyle = Literal["uniform", "extreme", "narrow", "special"]
-"""How values are drawn: over the whole range; at its ends; from a few neighbouring values; and for
-floats also denormals, NaN and infinities."""
-
-OPERAND_STYLES: tuple[OperandStyle, ...] = get_args(OperandStyle)
-
-_LARGEST_REAL = 8.0
-"""Largest float that is drawn uniformly: beyond the ranges of all bounded activations."""
-
-_LARGEST_WHOLE = 1000
-"""Largest of 32-bit and 64-bit integers that are drawn uniformly."""
-
-_SPECIAL = (0.0, -0.0, 1e-40, -1e-40, 1e38, -1e38, np.inf, -np.inf, np.nan)
-
-
-def operand_values(value: GraphValue, style: OperandStyle, rng: np.random.Generator) -> Values:
-    """Return values for a tensor: (*shape) in its dtype."""
-    if value.dtype == "bool":
-        return rng.random(value.shape) < (0.5 if style != "narrow" else 0.95)
-    if value.dtype.startswith("float"):
-        return _floats(value.shape, style, rng).astype(value.dtype)
-    known = np.iinfo(value.dtype)
-    low, high = int(known.min), int(known.max)
-    if high > _LARGEST_WHOLE * 100 and style != "extreme":
-        low, high = -_LARGEST_WHOLE, _LARGEST_WHOLE
-    if style == "extreme":
-        ends = np.array([low, low + 1, 0, high - 1, high], known.dtype)
-        return ends[rng.integers(len(ends), size=value.shape)]
-    if style == "narrow":
-        begin = int(rng.integers(low, high - 3))
-        low, high = begin, begin + 3
-    return rng.integers(low, high, value.shape, known.dtype, endpoint=True)
-
-
-def _floats(shape: tuple[int, ...], style: OperandStyle, rng: np.random.Generator) -> Values:
-    if style == "extreme":
-        return rng.choice([-_LARGEST_REAL, -1.0, 0.0, 1.0, _LARGEST_REAL], shape)
-    if style == "narrow":
-        return rng.uniform(-_LARGEST_REAL, _LARGEST_REAL) + rng.uniform(0, 0.01, shape)
-    values = rng.uniform(-_LARGEST_REAL, _LARGEST_REAL, shape)
-    if style == "special":
-        # Mostly ordinary values: sums in which everything is NaN show little.
-        special = rng.choice(_SPECIAL, shape)
-        values = np.where(rng.random(shape) < 1 / 8, special, values)
-    return values
+    def check_alike(self, verb: str, found: GraphValue, expected: GraphValue) -> None:
+        """Raise UnknownOperatorForm unless a tensor is as another one, but for its values."""
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            raise UnknownOperatorForm(
+                f"{self.operator} {verb} {found.dtype} {found.shape}, "
+                f"where {expected.dtype} {expected.shape} would be right"
+            )
+        if found.quantization != expected.quantization:
+            raise UnknownOperatorForm(
+                f"{self.operator} {verb} a tensor quantized as {found.quantization}, "
+                f"where {expected.quantization} would be right"
+            )

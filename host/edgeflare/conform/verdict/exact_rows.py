@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import OperatorGraph, Values
-from edgeflare.conform.specification.operator_specification import (
-    ExactAnswer,
-    Operand,
-    OperatorSpecification,
-)
+from edgeflare.conform.specification.exact_answer import ExactAnswer
+from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 _LARGEST = 1e15
 """A float32 beyond it may overflow where it is squared and summed."""

@@ -24,7 +24,8 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import EPSILON, ExactAnswer, Operand
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
 from edgeflare.conform.verdict.exact_rows import usual_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization, Values
-from edgeflare.conform.specification.operator_specification import EPSILON, AnswerKind, ExactAnswer
+from edgeflare.conform.specification.exact_answer import EPSILON, AnswerKind, ExactAnswer
 from edgeflare.conform.verdict.kernel_judgement import Unit
 
 _USUAL_STEPS = 1.0

@@ -9,11 +9,9 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.one_input_operator import OneInputOperator
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
-from edgeflare.conform.specification.operator_specification import (
-    OperatorReading,
-    UnknownOperatorForm,
-)
+from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import Configuration, Dimensions, Setting, number
 
 SHAPE = ShapeOf(Dimensions("shape", (1, 5), most_values=1000))

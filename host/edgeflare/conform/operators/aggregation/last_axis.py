@@ -18,22 +18,24 @@ from edgeflare.conform.operators.aggregation.aggregate_operator import (
     AggregateOperator,
     as_scale,
 )
-from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf, ShapeOf
-from edgeflare.conform.specification.operator_specification import (
-    EPSILON,
+from edgeflare.conform.specification.activation_tensors import (
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
+)
+from edgeflare.conform.specification.exact_answer import (
+    EPSILON,
     ExactAnswer,
     ExactAnswers,
-    Operand,
     bits,
     reals,
     steps,
 )
+from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf, ShapeOf
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,
@@ -245,13 +247,11 @@ def _draw_count(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "k": k if k <= size else int(rng.integers(min(1, size), size + 1))}
 
 
-def _fit_count(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_count(settings: Settings, _: str) -> Settings:
     return {**settings, "k": min(whole(settings, "k"), dimensions(settings, "shape")[-1])}
 
 
-def _too_many(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _too_many(_: str, settings: Configuration) -> str | None:
     size, k = dimensions(settings, "shape")[-1], whole(settings, "k")
     return f"the greatest {k} of {size} values" if k > size else None
 

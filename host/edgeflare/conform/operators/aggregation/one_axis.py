@@ -8,20 +8,17 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.operators.aggregation.aggregate_operator import SHAPE, AggregateOperator
-from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
     FLOAT,
     INT8,
     INT32,
     INT64,
     UINT8,
-    ExactAnswer,
-    Operand,
-    bits,
-    reals,
-    sum_slack,
 )
+from edgeflare.conform.specification.exact_answer import ExactAnswer, bits, reals, sum_slack
+from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -43,14 +40,12 @@ def _draw_axis(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "axis": int(rng.integers(-rank, rank))}
 
 
-def _fit_axis(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_axis(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     return {**settings, "axis": clipped((whole(settings, "axis"),), rank)[0]}
 
 
-def _no_axis(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _no_axis(_: str, settings: Configuration) -> str | None:
     rank, axis = len(dimensions(settings, "shape")), whole(settings, "axis")
     return None if -rank <= axis < rank else f"axis {axis} of a tensor of {rank} dimensions"
 
@@ -69,9 +64,8 @@ def _no_extreme(type_: str, settings: Configuration) -> str | None:
     return None
 
 
-def _indexes(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...]:
+def _indexes(_: GraphValue, settings: Configuration) -> tuple[GraphValue, ...]:
     """Return the indexes, without the axis."""
-    del form
     shape = list(dimensions(settings, "shape"))
     del shape[whole(settings, "axis")]
     return (GraphValue(word(settings, "output_type").lower(), tuple(shape)),)

@@ -13,23 +13,25 @@ from numpy.typing import NDArray
 from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.operators.aggregation.aggregate_operator import SHAPE, AggregateOperator
 from edgeflare.conform.operators.one_input_operator import Answers
-from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
-    EPSILON,
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
+)
+from edgeflare.conform.specification.exact_answer import (
+    EPSILON,
     ExactAnswer,
-    Operand,
     bits,
     reals,
     steps,
     sum_slack,
 )
+from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -67,14 +69,12 @@ def _draw_axes(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "axes": axes, "shape": (*shape[:grown], size, *shape[grown + 1 :])}
 
 
-def _fit_axes(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_axes(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     return {**settings, "axes": clipped(dimensions(settings, "axes"), rank)}
 
 
-def _no_axes(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _no_axes(_: str, settings: Configuration) -> str | None:
     axes, rank = dimensions(settings, "axes"), len(dimensions(settings, "shape"))
     if not all(-rank <= one < rank for one in axes):
         return f"axes {axes} of a tensor of {rank} dimensions"
@@ -152,9 +152,8 @@ def _draw_few_factors(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "axes": (0,), "shape": (int(rng.integers(1, _USUAL_FACTORS)), *shape[1:])}
 
 
-def _gain_of_product(settings: Configuration, rng: np.random.Generator) -> float:
+def _gain_of_product(settings: Configuration, _: np.random.Generator) -> float:
     """Return the spread of products of independent values."""
-    del rng
     scale, factors = number(settings, "input_scale"), _reduced_values(settings)
     # Values are spread over most steps of their type; the logarithms of factors add.
     steps_ = 100 if "input_zero_point" in settings else 2**14

@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.aggregation.aggregate_operator import AggregateOperator
 from edgeflare.conform.operators.one_input_operator import Answers
+from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
 from edgeflare.conform.specification.model_parts import ItemOf, OptionOf, SizeOf
-from edgeflare.conform.specification.operator_specification import (
-    EPSILON,
-    FLOAT,
-    INT8,
-    INT16,
-    UINT8,
-    ExactAnswer,
-    Operand,
-    bits,
-    reals,
-    steps,
-)
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -87,8 +78,7 @@ def _fit_modes(settings: Settings, changed: str) -> Settings:
     return settings
 
 
-def _exclude(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _exclude(_: str, settings: Configuration) -> str | None:
     if all(yes(settings, one) for one in _EXCLUSIVE):
         return "align_corners and half_pixel_centers exclude each other"
     return None

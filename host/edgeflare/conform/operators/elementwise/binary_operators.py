@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,30 +12,26 @@ from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.elementwise.broadcast import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
 from edgeflare.conform.operators.elementwise.real_answers import Loss, answer
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
-from edgeflare.conform.specification.model_parts import CountOf, ModelParts, ShapeOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
-    EPSILON,
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
-    ExactAnswers,
-    Operand,
-    Operands,
-    OperatorReading,
-    Options,
-    Results,
     UnknownOperatorForm,
-    reals,
+)
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswers, reals
+from edgeflare.conform.specification.model_parts import CountOf, ModelParts, ShapeOf
+from edgeflare.conform.specification.operand import Operand, Operands, Options, Results
+from edgeflare.conform.specification.operator_specification import (
+    OperatorReading,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,
-    Setting,
     Whole,
     dimensions,
     number,
@@ -276,7 +272,7 @@ _FEWEST, _MOST = 2, 5
 
 
 @dataclass(frozen=True, eq=False)
-class _SumOfMany(DeclaredOperator):
+class _SumOfMany(OperatorSpecification):
     """A sum of several tensors of one shape."""
 
     def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
@@ -305,16 +301,14 @@ class _SumOfMany(DeclaredOperator):
             magnitude = sum(np.abs(one.real) for one in present)
         return (reals(exact.values, exact.slack + len(present) * EPSILON * magnitude),)
 
-    def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
-        """Return the size of the result."""
-        del type_
-        return {"size": prod(dimensions(configuration, "shape"))}
-
 
 def _total(*terms: Values) -> Values:
     return np.asarray(sum(terms))
 
 
 SUM_OF_MANY = _SumOfMany(
-    "ADD_N", (FLOAT, INT32), (ShapeOf(Dimensions("shape")), CountOf(Whole("terms", _FEWEST, _MOST)))
+    "ADD_N",
+    (FLOAT, INT32),
+    (ShapeOf(Dimensions("shape")), CountOf(Whole("terms", _FEWEST, _MOST))),
+    known=lambda settings: {"size": prod(dimensions(settings, "shape"))},
 )

@@ -25,12 +25,14 @@ from edgeflare.conform.operators.elementwise.result_scales import (
     reaching_scale,
 )
 from edgeflare.conform.specification.activation_tensors import (
+    BOOL,
     QUANTIZED,
+    UnknownOperatorForm,
     activation,
     quantization_settings,
     type_of,
 )
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.exact_answer import ExactAnswers, bits
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ModelParts,
@@ -39,18 +41,17 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
-from edgeflare.conform.specification.operator_specification import (
-    BOOL,
-    ExactAnswers,
+from edgeflare.conform.specification.operand import (
     Operand,
     Operands,
     OperandStyle,
-    OperatorReading,
     Options,
     Results,
-    UnknownOperatorForm,
-    bits,
     operand_values,
+)
+from edgeflare.conform.specification.operator_specification import (
+    OperatorReading,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -124,7 +125,7 @@ def _constant_among(function: BroadcastingFunction) -> Place:
 
 
 @dataclass(frozen=True, eq=False)
-class BroadcastingOperator(DeclaredOperator):
+class BroadcastingOperator(OperatorSpecification):
     """An operator with several operands, either given or constants.
 
     Attributes:

@@ -18,11 +18,20 @@ from edgeflare.conform.operators.elementwise.result_scales import (
 )
 from edgeflare.conform.operators.one_input_operator import OneInputOperator, of_same_shape
 from edgeflare.conform.specification.activation_tensors import (
+    BOOL,
     DTYPES,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
     QUANTIZED,
     TYPES,
+    UINT8,
+    UnknownOperatorForm,
     single_quantization,
 )
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals
 from edgeflare.conform.specification.model_parts import (
     ModelParts,
     Place,
@@ -30,25 +39,8 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     quantization_places,
 )
-from edgeflare.conform.specification.operator_specification import (
-    BOOL,
-    EPSILON,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT8,
-    ExactAnswer,
-    Operand,
-    OperandStyle,
-    OperatorReading,
-    Results,
-    UnknownOperatorForm,
-    bits,
-    operand_values,
-    reals,
-)
+from edgeflare.conform.specification.operand import Operand, OperandStyle, Results, operand_values
+from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -134,8 +126,7 @@ class _Cast(_Conversion):
         return TYPES[data.dtype]
 
 
-def _name_types(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del rng
+def _name_types(settings: Configuration, parts: ModelParts, _: np.random.Generator) -> None:
     parts.options["inDataType"] = parts.data.dtype.upper()
     parts.options["outDataType"] = DTYPES[word(settings, "to")].upper()
 

@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Values
-from edgeflare.conform.specification.operator_specification import (
-    EPSILON,
-    ExactAnswer,
-    Operand,
-    bits,
-    reals,
-    steps,
-)
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
+from edgeflare.conform.specification.operand import Operand
 
 Reals = NDArray[np.float64]
 

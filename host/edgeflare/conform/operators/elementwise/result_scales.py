@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.specification.activation_tensors import DTYPES
-from edgeflare.conform.specification.operator_specification import INT16
+from edgeflare.conform.specification.activation_tensors import DTYPES, INT16
 from edgeflare.conform.specification.parameter import Configuration, Setting, ZeroPoint, number
 
 

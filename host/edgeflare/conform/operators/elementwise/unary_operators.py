@@ -18,21 +18,20 @@ from edgeflare.conform.operators.elementwise.result_scales import (
     scale_ratio,
 )
 from edgeflare.conform.operators.one_input_operator import OneInputOperator, ResultQuantization
-from edgeflare.conform.specification.activation_tensors import DTYPES, QUANTIZED
-from edgeflare.conform.specification.model_parts import OptionOf, ShapeOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
+    DTYPES,
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
+    QUANTIZED,
     UINT8,
-    ExactAnswer,
-    Operand,
-    OperandStyle,
-    operand_values,
 )
+from edgeflare.conform.specification.exact_answer import ExactAnswer
+from edgeflare.conform.specification.model_parts import OptionOf, ShapeOf
+from edgeflare.conform.specification.operand import Operand, OperandStyle, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -129,11 +128,10 @@ class _UnaryOperator(OneInputOperator):
             return (np.abs(raw) + np.asarray(2.0**-10, raw.dtype),)
         return (np.maximum(raw, np.asarray(value.quantization.zero_point + 1, raw.dtype)),)
 
-    def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
-        """Return the size of the result, and of its last dimension."""
-        shape = dimensions(configuration, "shape")
-        sizes = {"size": prod(shape), "last_size": (1, *shape)[-1]}
-        return {**sizes, **scale_ratio(configuration)}
+
+def _sizes_and_ratio(settings: Configuration) -> Mapping[str, Setting]:
+    shape = dimensions(settings, "shape")
+    return {"size": prod(shape), "last_size": (1, *shape)[-1], **scale_ratio(settings)}
 
 
 def _unary(
@@ -155,6 +153,7 @@ def _unary(
         versions=versions,
         quantized_result=result,
         domain=domain,
+        known=_sizes_and_ratio,
     )
 
 

@@ -13,19 +13,19 @@ from edgeflare.conform.operators.movement.movement_specification import (
     as_many,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.model_parts import (
-    ColumnOf,
-    ConstantOf,
-    OptionOf,
-    ShapeOf,
-)
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     FLOAT,
     INT8,
     INT16,
     INT32,
     INT64,
     UINT8,
+)
+from edgeflare.conform.specification.model_parts import (
+    ColumnOf,
+    ConstantOf,
+    OptionOf,
+    ShapeOf,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
@@ -74,11 +74,10 @@ def _to_space(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values
     return [moved.reshape(batch, height * block, width * block, left)]
 
 
-def _fit_blocks(settings: Settings, changed: str) -> Settings:
+def _fit_blocks(settings: Settings, _: str) -> Settings:
     space = len(dimensions(settings, "shape")) - 2
     fitting = {name: as_many(dimensions(settings, name), space, 0) for name in ("before", "after")}
     blocks = as_many(dimensions(settings, "block"), space, 1)
-    del changed
     sizes = dimensions(settings, "shape")[1:-1]
     padded = zip(sizes, blocks, fitting["before"], fitting["after"], strict=True)
     fitting["after"] = tuple(

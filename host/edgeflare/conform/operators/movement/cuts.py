@@ -12,13 +12,13 @@ from edgeflare.conform.operators.movement.movement_specification import (
     as_many,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.activation_tensors import BOOL, INT8, INT16
 from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.specification.operator_specification import BOOL, INT8, INT16
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -41,8 +41,7 @@ _MASKS = {
 """Masks and their options; bit 0 stands for the first dimension."""
 
 
-def _fit_slice(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_slice(settings: Settings, _: str) -> Settings:
     shape = dimensions(settings, "shape")
     begins = as_many(dimensions(settings, "begin"), len(shape), 0)
     sizes = as_many(dimensions(settings, "size"), len(shape), _ALL_OF_IT)
@@ -166,8 +165,7 @@ def _strided(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]
     return [raw[0][tuple(index)]]
 
 
-def _no_single(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _no_single(_: str, settings: Configuration) -> str | None:
     empty = [at for at, size in enumerate(dimensions(settings, "shape")) if not size]
     if any(whole(settings, "shrink_axis_mask") >> at & 1 for at in empty):
         return "a dimension of size 0 has no single index"

@@ -12,6 +12,7 @@ from edgeflare.conform.operators.movement.movement_specification import (
     as_many,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
+from edgeflare.conform.specification.activation_tensors import BOOL, INT8, INT16
 from edgeflare.conform.specification.model_parts import (
     ColumnOf,
     ConstantOf,
@@ -20,7 +21,7 @@ from edgeflare.conform.specification.model_parts import (
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.specification.operator_specification import BOOL, INT8, INT16, operand_values
+from edgeflare.conform.specification.operand import operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -34,8 +35,7 @@ from edgeflare.conform.specification.whole_numbers import WholeNumbers
 _PADDINGS = ("before", "after")
 
 
-def _fit_paddings(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_paddings(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     return settings | {name: as_many(dimensions(settings, name), rank, 0) for name in _PADDINGS}
 
@@ -64,8 +64,7 @@ def _padded_with(settings: Configuration, raw: Sequence[Values]) -> Sequence[Val
     return [np.pad(raw[0], _paddings(settings), constant_values=raw[2].reshape(-1)[0])]
 
 
-def _draw_value(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del settings
+def _draw_value(_: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
     parts.tensors[2] = parts.data.constant(operand_values(parts.data, "uniform", rng))
 
 
@@ -76,8 +75,7 @@ def _mirrored(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values
     return [np.pad(raw[0], _paddings(settings), mode=mode)]  # type: ignore[call-overload]
 
 
-def _nothing_to_reflect(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _nothing_to_reflect(_: str, settings: Configuration) -> str | None:
     if word(settings, "mode") == "REFLECT" and 0 in dimensions(settings, "shape"):
         return "a dimension of size 0 has nothing to reflect"
     return None
@@ -129,8 +127,7 @@ PADS = (
 )
 
 
-def _fit_multiples(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_multiples(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     return {**settings, "multiples": as_many(dimensions(settings, "multiples"), rank, 1)}
 
@@ -155,8 +152,7 @@ def _narrowed(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "shape": tuple(1 if rng.random() < 1 / 2 else one for one in kept)}
 
 
-def _add_scalar(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del settings, rng
+def _add_scalar(_settings: Configuration, parts: ModelParts, _rng: np.random.Generator) -> None:
     parts.tensors[1] = parts.data
 
 

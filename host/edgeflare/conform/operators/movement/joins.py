@@ -18,10 +18,18 @@ from edgeflare.conform.operators.movement.movement_specification import (
 )
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
 from edgeflare.conform.specification.activation_tensors import (
+    BOOL,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UnknownOperatorForm,
     activation,
     quantization_parameters,
     quantization_settings,
 )
+from edgeflare.conform.specification.exact_answer import ExactAnswers, steps
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ConstantOf,
@@ -34,21 +42,8 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     quantization_places,
 )
-from edgeflare.conform.specification.operator_specification import (
-    BOOL,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    UINT8,
-    ExactAnswers,
-    Operands,
-    OperatorReading,
-    Options,
-    Results,
-    UnknownOperatorForm,
-    steps,
-)
+from edgeflare.conform.specification.operand import Operands, Options, Results
+from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -113,8 +108,7 @@ def _read_others(name: str, parts: ModelParts) -> Setting:
     return quantization_settings(parts.tensors[max(parts.tensors)], _OTHER)[name]
 
 
-def _scale_others(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del rng
+def _scale_others(settings: Configuration, parts: ModelParts, _: np.random.Generator) -> None:
     if f"{_OTHER}_scale" in settings:
         known = activation(UINT8, (), settings, _OTHER).quantization
         for at in range(1, len(parts.tensors)):
@@ -152,8 +146,7 @@ class _OthersAlong(Place):
         return tuple(parts.tensors[at].shape[axis] for at in range(1, len(parts.tensors)))
 
 
-def _count_along(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del rng
+def _count_along(settings: Configuration, parts: ModelParts, _: np.random.Generator) -> None:
     parts.options["num"] = dimensions(settings, "shape")[whole(settings, "axis")]
 
 
@@ -171,8 +164,7 @@ def _fit_unpacked(settings: Settings, changed: str) -> Settings:
     return settings
 
 
-def _empty(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _empty(_: str, settings: Configuration) -> str | None:
     return "UNPACK takes no tensor without values" if 0 in dimensions(settings, "shape") else None
 
 
@@ -207,8 +199,7 @@ def _fit_sizes(settings: Settings, changed: str) -> Settings:
     return {**settings, "sizes": tuple(sizes)}
 
 
-def _count_sizes(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del rng
+def _count_sizes(settings: Configuration, parts: ModelParts, _: np.random.Generator) -> None:
     parts.options["numSplits"] = len(dimensions(settings, "sizes"))
 
 

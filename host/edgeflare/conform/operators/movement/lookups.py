@@ -14,7 +14,18 @@ from edgeflare.conform.operators.movement.movement_specification import (
     axis_within,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
-from edgeflare.conform.specification.activation_tensors import single_quantization
+from edgeflare.conform.specification.activation_tensors import (
+    BOOL,
+    DYNAMIC,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    single_quantization,
+)
+from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswers, reals
 from edgeflare.conform.specification.model_parts import (
     ConstantOf,
     IndexTypeOf,
@@ -25,23 +36,7 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.specification.operator_specification import (
-    BOOL,
-    DYNAMIC,
-    EPSILON,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT8,
-    ExactAnswers,
-    Operands,
-    Options,
-    Results,
-    operand_values,
-    reals,
-)
+from edgeflare.conform.specification.operand import Operands, Options, Results, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -119,8 +114,7 @@ def _fit_gathered(settings: Settings, changed: str) -> Settings:
     }
 
 
-def _nothing_to_gather(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _nothing_to_gather(_: str, settings: Configuration) -> str | None:
     if prod(dimensions(settings, "indices_shape")) and not _along(settings):
         return "an axis of size 0 has no indices"
     return None
@@ -149,8 +143,7 @@ def _gathered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values
     return [gathered]
 
 
-def _fit_depth(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_depth(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     return {**settings, "index_depth": min(whole(settings, "index_depth"), rank)}
 
@@ -167,21 +160,19 @@ def _draw_deep(settings: Configuration, parts: ModelParts, rng: np.random.Genera
     parts.tensors[1] = whole_constant(drawn)
 
 
-def _no_deep(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _no_deep(_: str, settings: Configuration) -> str | None:
     if prod(dimensions(settings, "indices_shape")) and 0 in dimensions(settings, "shape"):
         return "a tensor without values has none to pick"
     return None
 
 
-def _fit_scattered(settings: Settings, changed: str) -> Settings:
+def _fit_scattered(settings: Settings, _: str) -> Settings:
     shape, lead = dimensions(settings, "shape"), dimensions(settings, "lead")
     outer = min(whole(settings, "outer"), len(shape))
     # Each index is there once: what several updates of one place come to is not said.
     if (count := prod(shape[:outer])) > prod(lead):
         rest = prod(lead[1:])
         lead = (-(-count // max(rest, 1)), *(max(one, 1) for one in lead[1:]))
-    del changed
     return {**settings, "outer": outer, "lead": lead}
 
 
@@ -194,8 +185,7 @@ def _draw_scattered(settings: Configuration, parts: ModelParts, rng: np.random.G
     parts.tensors[2] = whole_constant(np.array((*lead, *shape[len(outer) :]), np.int32))
 
 
-def _scattered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
+def _scattered(_: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
     indices, updates, shape = raw
     scattered = np.zeros(tuple(shape), updates.dtype)
     scattered[tuple(np.moveaxis(indices, -1, 0))] = updates
@@ -208,14 +198,12 @@ def _lead_of(parts: ModelParts) -> Setting:
     return tuple(int(one) for one in parts.constant(2)[:depth])
 
 
-def _fit_one_hot(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_one_hot(settings: Settings, _: str) -> Settings:
     rank, axis = len(dimensions(settings, "shape")), whole(settings, "axis")
     return {**settings, "axis": axis if -1 <= axis <= rank else rank}
 
 
-def _draw_on_and_off(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del settings
+def _draw_on_and_off(_: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
     for at in (2, 3):
         parts.tensors[at] = parts.data.constant(operand_values(parts.data, "uniform", rng))
 
@@ -227,14 +215,12 @@ def _one_hot(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]
     return [np.where(np.expand_dims(indices, axis) == counted, on, off)]
 
 
-def _draw_table(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del settings
+def _draw_table(_: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
     table = parts.tensors[1]
     parts.tensors[1] = table.constant(operand_values(table, "uniform", rng))
 
 
-def _no_rows(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _no_rows(_: str, settings: Configuration) -> str | None:
     return "a constant has values" if 0 in dimensions(settings, "shape") else None
 
 

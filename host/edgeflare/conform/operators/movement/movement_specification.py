@@ -14,23 +14,24 @@ import numpy as np
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.specification.activation_tensors import (
     DTYPES,
-    TYPES,
-    quantization_settings,
-)
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
-from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
-from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
-    ExactAnswers,
+    TYPES,
+    UnknownOperatorForm,
+    quantization_settings,
+)
+from edgeflare.conform.specification.exact_answer import ExactAnswers, bits
+from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
+from edgeflare.conform.specification.operand import (
     Operands,
     OperandStyle,
-    OperatorReading,
     Options,
     Results,
-    UnknownOperatorForm,
-    bits,
     operand_values,
+)
+from edgeflare.conform.specification.operator_specification import (
+    OperatorReading,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,
@@ -46,7 +47,7 @@ _MOST_VALUES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class MovementSpecification(DeclaredOperator):
+class MovementSpecification(OperatorSpecification):
     """An operator of which every value of the results is one of the operands', or a fixed one.
 
     From the rule of what fits follow what is drawn and what is a fault.
@@ -75,8 +76,7 @@ class MovementSpecification(DeclaredOperator):
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random; their results are of moderate size."""
         for _ in range(10):
-            settings = self.varied(dict(super().draw(type_, rng)), rng)
-            drawn = self.fit(settings, "")
+            drawn = self.fit(dict(super().draw(type_, rng)), "")
             if self.invalid(type_, drawn) is None and self._size(type_, drawn) <= _MOST_VALUES:
                 break
         return drawn
@@ -185,8 +185,7 @@ def as_many(numbers: tuple[int, ...], count: int, usual: int) -> tuple[int, ...]
 def fit_axis(beyond: int = 0) -> Callable[[Settings, str], Settings]:
     """Return the rule that the axis is one of the shape's, or of a rank so much larger."""
 
-    def fit(settings: Settings, changed: str) -> Settings:
-        del changed
+    def fit(settings: Settings, _: str) -> Settings:
         rank = len(dimensions(settings, "shape")) + beyond
         settings["axis"] = axis_within(whole(settings, "axis"), rank)
         return settings

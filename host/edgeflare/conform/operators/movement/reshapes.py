@@ -13,15 +13,7 @@ from edgeflare.conform.operators.movement.movement_specification import (
     fit_axis,
     same_size,
 )
-from edgeflare.conform.specification.model_parts import (
-    ConstantOf,
-    IndexTypeOf,
-    ModelParts,
-    OptionOf,
-    Place,
-    ShapeOf,
-)
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
     FLOAT,
     INT8,
@@ -29,6 +21,14 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
+)
+from edgeflare.conform.specification.model_parts import (
+    ConstantOf,
+    IndexTypeOf,
+    ModelParts,
+    OptionOf,
+    Place,
+    ShapeOf,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -93,8 +93,7 @@ def _factored(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "new_shape": tuple(map(int, rng.permutation(new)))}
 
 
-def _means_scalar(type_: str, settings: Configuration) -> str | None:
-    del type_
+def _means_scalar(_: str, settings: Configuration) -> str | None:
     if settings["new_shape_in"] == "option" and settings["new_shape"] == (0,):
         return "an option of (0,) means a scalar"
     return None

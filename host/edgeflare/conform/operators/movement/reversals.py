@@ -13,15 +13,7 @@ from edgeflare.conform.operators.movement.movement_specification import (
     axis_within,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
-from edgeflare.conform.specification.model_parts import (
-    ConstantOf,
-    IndexTypeOf,
-    ModelParts,
-    OptionOf,
-    ShapeOf,
-    whole_constant,
-)
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     BOOL,
     FLOAT,
     INT8,
@@ -29,6 +21,14 @@ from edgeflare.conform.specification.operator_specification import (
     INT32,
     INT64,
     UINT8,
+)
+from edgeflare.conform.specification.model_parts import (
+    ConstantOf,
+    IndexTypeOf,
+    ModelParts,
+    OptionOf,
+    ShapeOf,
+    whole_constant,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -42,8 +42,7 @@ from edgeflare.conform.specification.parameter import (
 from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 
-def _fit_axes(settings: Settings, changed: str) -> Settings:
-    del changed
+def _fit_axes(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
     within = [axis_within(one, rank) for one in dimensions(settings, "axes")]
     once = {one % rank: one for one in within[::-1]}
@@ -81,20 +80,17 @@ def _reversed_sequences(settings: Configuration, raw: Sequence[Values]) -> Seque
     return [np.moveaxis(moved, (0, 1), (whole(settings, "batch_axis"), whole(settings, "axis")))]
 
 
-def _diagonal(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
+def _diagonal(_: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
     size = raw[0].shape[-1]
     return [np.where(np.eye(size, dtype=bool), raw[0][..., None], np.zeros((), raw[0].dtype))]
 
 
-def _add_diagonal(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
-    del rng
+def _add_diagonal(settings: Configuration, parts: ModelParts, _: np.random.Generator) -> None:
     shape = dimensions(settings, "shape")
     parts.tensors[1] = replace(parts.data, shape=(*shape[:-2], min(shape[-2:])))
 
 
-def _with_diagonal(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
-    del settings
+def _with_diagonal(_: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
     written, along = raw[0].copy(), np.arange(raw[1].shape[-1])
     written[..., along, along] = raw[1]
     return [written]

@@ -18,8 +18,15 @@ from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     usual_product,
 )
 from edgeflare.conform.operators.window_settings import size_parameter
-from edgeflare.conform.specification.activation_tensors import single_quantization
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.activation_tensors import (
+    DYNAMIC,
+    FLOAT,
+    INT8,
+    INT16,
+    UnknownOperatorForm,
+    single_quantization,
+)
+from edgeflare.conform.specification.exact_answer import ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ModelParts,
@@ -28,18 +35,10 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
+from edgeflare.conform.specification.operand import Operands, Options, Results, operand_values
 from edgeflare.conform.specification.operator_specification import (
-    DYNAMIC,
-    FLOAT,
-    INT8,
-    INT16,
-    ExactAnswers,
-    Operands,
     OperatorReading,
-    Options,
-    Results,
-    UnknownOperatorForm,
-    operand_values,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -101,7 +100,7 @@ _RIGHT = ReadFrom(
 
 
 @dataclass(frozen=True, eq=False)
-class _BatchMatmul(DeclaredOperator):
+class _BatchMatmul(OperatorSpecification):
     """(*batch, rows, depth) by (*right batch, depth, columns), either turned."""
 
     def places_of(self, type_: str) -> tuple[Place, ...]:

@@ -25,13 +25,13 @@ from edgeflare.conform.operators.window_settings import (
     windows_fault,
     windows_of,
 )
-from edgeflare.conform.specification.model_parts import ModelParts, Place, SizeOf
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     DYNAMIC,
     FLOAT,
     INT8,
     UnknownOperatorForm,
 )
+from edgeflare.conform.specification.model_parts import ModelParts, Place, SizeOf
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,

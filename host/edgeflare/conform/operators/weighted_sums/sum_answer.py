@@ -8,14 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.specification.operator_specification import (
-    ExactAnswer,
-    Operand,
-    UnknownOperatorForm,
-    reals,
-    steps,
-    sum_slack,
-)
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
+from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
+from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import Choice
 
 _LIMITS = {

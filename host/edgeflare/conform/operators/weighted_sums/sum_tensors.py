@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.specification.activation_tensors import single_quantization
-from edgeflare.conform.specification.operator_specification import (
+from edgeflare.conform.specification.activation_tensors import (
     DYNAMIC,
     FLOAT,
     INT8,
     INT16,
     UINT8,
     UnknownOperatorForm,
+    single_quantization,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,

@@ -23,17 +23,13 @@ from edgeflare.conform.operators.window_settings import (
     window_places,
     windows_of,
 )
+from edgeflare.conform.specification.activation_tensors import DYNAMIC, INT8, UnknownOperatorForm
 from edgeflare.conform.specification.model_parts import (
     ModelParts,
     Place,
     ReadFrom,
     SizeOf,
     whole_constant,
-)
-from edgeflare.conform.specification.operator_specification import (
-    DYNAMIC,
-    INT8,
-    UnknownOperatorForm,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,

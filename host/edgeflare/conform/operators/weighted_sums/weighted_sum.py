@@ -30,7 +30,8 @@ from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     weights_value,
 )
 from edgeflare.conform.operators.window_settings import Work
-from edgeflare.conform.specification.declared_operator import DeclaredOperator
+from edgeflare.conform.specification.activation_tensors import INT16, UnknownOperatorForm
+from edgeflare.conform.specification.exact_answer import ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ModelParts,
@@ -39,14 +40,10 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
+from edgeflare.conform.specification.operand import Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import (
-    INT16,
-    ExactAnswers,
-    Operands,
     OperatorReading,
-    Options,
-    Results,
-    UnknownOperatorForm,
+    OperatorSpecification,
 )
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -79,7 +76,7 @@ class _BiasTypeOf(Place):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedSum(DeclaredOperator):
+class WeightedSum(OperatorSpecification):
     """An operator that adds products of its input and constant weights, and a bias.
 
     Its `places` are those of shapes, and of how the operator goes over them.
