@@ -9,7 +9,13 @@ from typing import Literal
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.specification.activation_tensors import DTYPES, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    INT8,
+    INT16,
+    UINT8,
+    UnknownOperatorForm,
+)
 from edgeflare.conform.specification.exact_answer import ExactAnswer, ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
@@ -23,13 +29,24 @@ from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,
 )
-from edgeflare.conform.specification.parameter import (
-    Configuration,
-    dimensions,
-)
+from edgeflare.conform.specification.parameter import Configuration, dimensions
 
 ResultQuantization = Literal["own", "operand"] | Mapping[str, Quantization]
 """The quantization of a result: a setting, the operand's, or by type what the operator demands."""
+
+FROM_0_TO_1 = {
+    INT8: Quantization((1 / 256,), -128),
+    UINT8: Quantization((1 / 256,), 0),
+    INT16: Quantization((1 / 32768,), 0),
+}
+"""Quantization of results between 0 and 1; int16 has half of its range for them."""
+
+FROM_MINUS_1_TO_1 = {
+    INT8: Quantization((1 / 128,), 0),
+    UINT8: Quantization((1 / 128,), 128),
+    INT16: Quantization((1 / 32768,), 0),
+}
+"""Quantization of results between -1 and 1."""
 
 Answers = Callable[[Configuration, Operand, GraphValue], ExactAnswer | ExactAnswers]
 """The exact answer, or one for each result, from the settings, the operand and the first result."""

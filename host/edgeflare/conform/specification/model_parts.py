@@ -91,6 +91,12 @@ class Place(ABC):
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model; UnknownOperatorForm if it has none."""
 
+    def chosen(self, found: Setting) -> Setting:
+        """Return what was read; UnknownOperatorForm if it is none of a few known settings."""
+        if isinstance(self.parameter, Choice) and (why := self.parameter.fault(found)) is not None:
+            raise UnknownOperatorForm(why)
+        return found
+
 
 class ShapeOf(Place):
     """The shape of a tensor that is given."""
@@ -101,7 +107,7 @@ class ShapeOf(Place):
         Args:
             parameter: the parameter that stands there.
             operand: the tensor.
-            dtype: dtype of the tensor; empty for that of what is moved.
+            dtype: dtype of the tensor; empty for that of the operand that says the type.
 
         """
         super().__init__(parameter)
@@ -169,9 +175,7 @@ class OptionOf(Place):
         found = parts.options.get(self.name, self.default)
         if found is None:
             raise UnknownOperatorForm(f"it has no option {self.name}")
-        if isinstance(self.parameter, Choice) and found not in self.parameter.settings:
-            raise UnknownOperatorForm(f"its option {self.name} is {found}")
-        return found
+        return self.chosen(found)
 
 
 class CountOf(Place):
@@ -211,7 +215,7 @@ class ReadFrom(Place):
 
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model."""
-        return self._reading(parts)
+        return self.chosen(self._reading(parts))
 
 
 def quantization_places(type_: str, **tensors: int) -> Iterator[Place]:
@@ -306,9 +310,9 @@ class ColumnOf(ConstantOf):
 class IndexTypeOf(Place):
     """The dtype of operands that hold whole numbers; declared after what stands in these."""
 
-    def __init__(self, parameter: OperatorParameter, *operands: int) -> None:
-        """Declare that operands have the dtype that the parameter says."""
-        super().__init__(parameter)
+    def __init__(self, *operands: int, types: tuple[str, ...] = ("int32", "int64")) -> None:
+        """Declare that operands have one of some dtypes, the first of which is the simplest."""
+        super().__init__(Choice("index_type", types))
         self.operands = operands
 
     def write(self, setting: Setting, parts: ModelParts) -> None:

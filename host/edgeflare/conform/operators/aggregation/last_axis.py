@@ -18,6 +18,7 @@ from edgeflare.conform.operators.aggregation.aggregate_operator import (
     AggregateOperator,
     as_scale,
 )
+from edgeflare.conform.operators.one_input_operator import FROM_0_TO_1, FROM_MINUS_1_TO_1
 from edgeflare.conform.specification.activation_tensors import (
     FLOAT,
     INT8,
@@ -150,11 +151,7 @@ SOFTMAXES = (
         (FLOAT, INT8, UINT8, INT16),
         (SHAPE, OptionOf(_BETA, "beta")),
         _softmax,
-        quantized_result={
-            INT8: Quantization((1 / 256,), -128),
-            UINT8: Quantization((1 / 256,), 0),
-            INT16: Quantization((1 / 32768,), 0),
-        },
+        quantized_result=FROM_0_TO_1,
         versions={INT8: 2, INT16: 3},
         varied=_draw_reach,
     ),
@@ -221,10 +218,7 @@ NORMALIZATIONS = (
         (FLOAT, INT8, UINT8),
         (SHAPE,),
         _of_length_1,
-        quantized_result={
-            INT8: Quantization((1 / 128,), 0),
-            UINT8: Quantization((1 / 128,), 128),
-        },
+        quantized_result=FROM_MINUS_1_TO_1,
         versions={INT8: 2},
         varied=_draw_reach,
     ),

@@ -144,12 +144,15 @@ class BroadcastingOperator(OperatorSpecification):
             if role in function.stretched
         ]
         shapes = (_ResultShape(Dimensions("shape")), *broadcasts)
-        activation_ = Choice("activation", function.activations or ("NONE",))
-        fused = OptionOf(activation_, "fusedActivationFunction", "NONE")
+        fused = [Choice("activation", function.activations)] if function.activations else []
         return cls(
             function.operator,
             tuple(function.versions),
-            (*shapes, _constant_among(function), *([fused] if function.activations else [])),
+            (
+                *shapes,
+                _constant_among(function),
+                *(OptionOf(one, "fusedActivationFunction", "NONE") for one in fused),
+            ),
             function,
             versions=function.versions,
             least_version=function.raised_version,

@@ -40,7 +40,6 @@ from edgeflare.conform.specification.model_parts import (
     quantization_places,
 )
 from edgeflare.conform.specification.operand import Operand, OperandStyle, Results, operand_values
-from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -86,13 +85,6 @@ class _Conversion(OneInputOperator):
         del type_, parts
         written = self.form(word(configuration, "to"), configuration, "output")
         return of_same_shape(written, configuration)
-
-    def reading(self, parts: ModelParts) -> OperatorReading:
-        """Return what an operator is by the places of its parameters."""
-        known = super().reading(parts)
-        if (to := word(known.configuration, "to")) not in self.to[known.type]:
-            raise UnknownOperatorForm(f"{self.operator} from {known.type} to {to}")
-        return known
 
     def operands(
         self, graph: OperatorGraph, style: OperandStyle, rng: np.random.Generator

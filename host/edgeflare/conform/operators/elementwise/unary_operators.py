@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.elementwise.real_answers import NO_LOSS, Loss, answer
 from edgeflare.conform.operators.elementwise.result_scales import (
     drawn_output,
@@ -17,7 +17,12 @@ from edgeflare.conform.operators.elementwise.result_scales import (
     reaching_scale,
     scale_ratio,
 )
-from edgeflare.conform.operators.one_input_operator import OneInputOperator, ResultQuantization
+from edgeflare.conform.operators.one_input_operator import (
+    FROM_0_TO_1,
+    FROM_MINUS_1_TO_1,
+    OneInputOperator,
+    ResultQuantization,
+)
 from edgeflare.conform.specification.activation_tensors import (
     BOOL,
     DTYPES,
@@ -222,20 +227,6 @@ def _gelu(x: Values, settings: Configuration) -> Values:
     return np.asarray(x / 2 * (1 + part))
 
 
-_HALVES = {
-    INT8: Quantization((1 / 256,), -128),
-    UINT8: Quantization((1 / 256,), 0),
-    INT16: Quantization((1 / 32768,), 0),
-}
-"""Quantization of results between 0 and 1; int16 has half of its range for them."""
-
-_WHOLES = {
-    INT8: Quantization((1 / 128,), 0),
-    UINT8: Quantization((1 / 128,), 128),
-    INT16: Quantization((1 / 32768,), 0),
-}
-"""Quantization of results between -1 and 1."""
-
 _ALL_QUANTIZED = {FLOAT: 1, INT8: 2, UINT8: 1, INT16: 3}
 
 UNARY_OPERATORS = (
@@ -302,9 +293,13 @@ UNARY_OPERATORS = (
         least_output=1 / 128,
     ),
     _unary(
-        "LOGISTIC", _ALL_QUANTIZED, lambda x, _: 1 / (1 + np.exp(-x)), Loss(4, 1), result=_HALVES
+        "LOGISTIC",
+        _ALL_QUANTIZED,
+        lambda x, _: 1 / (1 + np.exp(-x)),
+        Loss(4, 1),
+        result=FROM_0_TO_1,
     ),
-    _unary("TANH", _ALL_QUANTIZED, lambda x, _: np.tanh(x), Loss(4, 1), result=_WHOLES),
+    _unary("TANH", _ALL_QUANTIZED, lambda x, _: np.tanh(x), Loss(4, 1), result=FROM_MINUS_1_TO_1),
     _unary("LOGICAL_NOT", {BOOL: 1}, lambda x, _: np.logical_not(x)),
 )
 

@@ -21,12 +21,7 @@ from edgeflare.conform.specification.activation_tensors import (
     INT64,
     UINT8,
 )
-from edgeflare.conform.specification.model_parts import (
-    ColumnOf,
-    ConstantOf,
-    OptionOf,
-    ShapeOf,
-)
+from edgeflare.conform.specification.model_parts import ColumnOf, ConstantOf, OptionOf, ShapeOf
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Dimensions,

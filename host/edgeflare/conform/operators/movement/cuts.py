@@ -13,12 +13,7 @@ from edgeflare.conform.operators.movement.movement_specification import (
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
 from edgeflare.conform.specification.activation_tensors import BOOL, INT8, INT16
-from edgeflare.conform.specification.model_parts import (
-    ConstantOf,
-    IndexTypeOf,
-    OptionOf,
-    ShapeOf,
-)
+from edgeflare.conform.specification.model_parts import ConstantOf, IndexTypeOf, OptionOf, ShapeOf
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -205,7 +200,6 @@ def _stride_version(settings: Configuration) -> int:
 
 
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
-_INDEX_TYPE = Choice("index_type", ("int32", "int64"))
 
 CUTS = (
     MovementSpecification(
@@ -215,7 +209,7 @@ CUTS = (
             _SHAPE,
             ConstantOf(WholeNumbers("begin", 0, 7, counts=(1, 5))),
             ConstantOf(WholeNumbers("size", -1, 9, usual=_ALL_OF_IT, counts=(1, 5)), 2),
-            IndexTypeOf(_INDEX_TYPE, 1, 2),
+            IndexTypeOf(1, 2),
         ),
         _sliced,
         fit=_fit_slice,
@@ -250,7 +244,7 @@ CUTS = (
             _SHAPE,
             ShapeOf(Dimensions("update_shape", (1, 5)), 1),
             ConstantOf(WholeNumbers("begin", -2, 9, counts=(1, 5)), 2),
-            IndexTypeOf(_INDEX_TYPE, 2),
+            IndexTypeOf(2),
         ),
         _updated,
         fit=_fit_update,

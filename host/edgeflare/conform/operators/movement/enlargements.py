@@ -91,7 +91,7 @@ _PLACES = (
         ColumnOf(WholeNumbers(name, 0, 4, counts=(1, 5), kind="shape"), column)
         for column, name in enumerate(_PADDINGS)
     ),
-    IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
+    IndexTypeOf(1),
 )
 _VERSIONS = {INT8: 2, INT16: 3}
 
@@ -156,8 +156,6 @@ def _add_scalar(_settings: Configuration, parts: ModelParts, _rng: np.random.Gen
     parts.tensors[1] = parts.data
 
 
-_INDEX_TYPE = IndexTypeOf(Choice("index_type", ("int32", "int64")), 1)
-
 REPEATS = (
     MovementSpecification(
         "TILE",
@@ -165,7 +163,7 @@ REPEATS = (
         (
             ShapeOf(Dimensions("shape", (1, 5), most_values=200)),
             ConstantOf(WholeNumbers("multiples", 1, 4, usual=1, counts=(1, 5))),
-            _INDEX_TYPE,
+            IndexTypeOf(1),
         ),
         lambda settings, raw: [np.tile(raw[0], dimensions(settings, "multiples"))],
         fit=_fit_multiples,
@@ -177,7 +175,7 @@ REPEATS = (
         (
             ShapeOf(Dimensions("shape", (1, 5), most_values=200)),
             ConstantOf(Dimensions("new_shape", (1, 5))),
-            _INDEX_TYPE,
+            IndexTypeOf(1),
         ),
         lambda settings, raw: [np.broadcast_to(raw[0], dimensions(settings, "new_shape"))],
         fit=_fit_broadcast,
@@ -190,7 +188,7 @@ REPEATS = (
         ALL,
         (
             ConstantOf(Dimensions("new_shape"), 0),
-            IndexTypeOf(Choice("index_type", ("int32", "int64")), 0),
+            IndexTypeOf(0),
         ),
         lambda settings, raw: [np.broadcast_to(raw[1], dimensions(settings, "new_shape"))],
         versions={INT8: 3, INT16: 3, BOOL: 2},

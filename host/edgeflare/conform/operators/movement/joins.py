@@ -8,10 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import (
-    GraphValue,
-    Values,
-)
+from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.operators.movement.movement_specification import (
     MovementSpecification,
     fit_axis,
@@ -45,7 +42,6 @@ from edgeflare.conform.specification.model_parts import (
 from edgeflare.conform.specification.operand import Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
-    Choice,
     Configuration,
     Dimensions,
     Setting,
@@ -272,7 +268,7 @@ JOINS = (
             ShapeOf(_SHAPE),
             ConstantOf(WholeNumbers("sizes", -1, 9, usual=1, counts=(1, 5), kind="shape")),
             ConstantOf(_AXIS, 2),
-            IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
+            IndexTypeOf(1),
         ),
         _split_by_sizes,
         fit=_fit_sizes,

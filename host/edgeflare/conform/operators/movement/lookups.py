@@ -226,8 +226,7 @@ def _no_rows(_: str, settings: Configuration) -> str | None:
 
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5), most_values=300))
 _AXIS = Whole("axis", -5, 5, simplest=0, kind="mode")
-_INDEX_TYPE = Choice("index_type", ("int32", "int64"))
-_ANY_INDEX_TYPE = Choice("index_type", ("int32", "int64", "int16"))
+_ANY_INDEX_TYPE = ("int32", "int64", "int16")
 
 LOOKUPS = (
     MovementSpecification(
@@ -238,7 +237,7 @@ LOOKUPS = (
             ShapeOf(Dimensions("indices_shape", (0, 3), most_values=40), 1, "int32"),
             OptionOf(_AXIS, "axis"),
             OptionOf(Whole("batch_dims", 0, 3, kind="mode"), "batchDims"),
-            IndexTypeOf(_ANY_INDEX_TYPE, 1),
+            IndexTypeOf(1, types=_ANY_INDEX_TYPE),
             ReadFrom(
                 Choice("indices", ("constant", "given")),
                 lambda parts: "given" if parts.tensors[1].values is None else "constant",
@@ -264,7 +263,7 @@ LOOKUPS = (
                 lambda parts: parts.constant(1).shape[:-1],
             ),
             ReadFrom(Whole("index_depth", 1, 5), lambda parts: parts.constant(1).shape[-1]),
-            IndexTypeOf(_ANY_INDEX_TYPE, 1),
+            IndexTypeOf(1, types=_ANY_INDEX_TYPE),
         ),
         lambda _, raw: [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]],
         fit=_fit_depth,
@@ -294,7 +293,7 @@ LOOKUPS = (
             ShapeOf(Dimensions("shape", (0, 4), most_values=60), 0, "int32"),
             ConstantOf(Whole("depth", 1, 33, limit=10**6)),
             OptionOf(Whole("axis", -1, 4, kind="mode"), "axis"),
-            IndexTypeOf(_INDEX_TYPE, 0),
+            IndexTypeOf(0),
         ),
         _one_hot,
         fit=_fit_one_hot,

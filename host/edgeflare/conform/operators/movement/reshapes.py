@@ -132,7 +132,6 @@ def _few_axes(settings: Settings, rng: np.random.Generator) -> Settings:
 
 _SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
 _ANY_SHAPE = ShapeOf(Dimensions("shape"))
-_INDEX_TYPE = Choice("index_type", ("int32", "int64"))
 
 
 _TRANSPOSE_VERSIONS: Mapping[str, int] = {INT8: 2, BOOL: 3, INT16: 5}
@@ -166,7 +165,7 @@ RESHAPES = (
         (
             ShapeOf(Dimensions("shape", (0, 4))),
             ConstantOf(Whole("axis", -5, 4, simplest=0)),
-            IndexTypeOf(_INDEX_TYPE, 1),
+            IndexTypeOf(1),
         ),
         lambda settings, raw: [np.expand_dims(raw[0], whole(settings, "axis"))],
         fit=fit_axis(beyond=1),

@@ -31,7 +31,6 @@ from edgeflare.conform.specification.model_parts import (
     whole_constant,
 )
 from edgeflare.conform.specification.parameter import (
-    Choice,
     Configuration,
     Dimensions,
     Settings,
@@ -115,7 +114,7 @@ REVERSALS = (
             ShapeOf(Dimensions("shape", (2, 5))),
             OptionOf(Whole("axis", 0, 4, kind="mode"), "seqDim"),
             OptionOf(Whole("batch_axis", 0, 4, kind="mode"), "batchDim"),
-            IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
+            IndexTypeOf(1),
         ),
         _reversed_sequences,
         fit=_fit_sequence,
