@@ -33,13 +33,11 @@ from edgeflare.survey.items.survey_facts import (
 )
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.phases.device_phase import StopRule
-from edgeflare.survey.rates.rate import Rate
-from edgeflare.survey.rates.rate_interval import rate
+from edgeflare.survey.rates.rate_interval import Rate, rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
 from edgeflare.survey.record.survey_plan import SurveyPlan
-from edgeflare.survey.sampling.sampling_design import SamplingDesign
-from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
+from edgeflare.survey.sampling.sampling_design import SamplingDesign, SamplingRounds
 
 Z = 1.96
 CONFIDENCE = 0.95

@@ -169,7 +169,7 @@ def assert_gates_hold(result: SurveyResult) -> None:
     from msgspec import convert  # noqa: PLC0415
 
     from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.survey.presentation.gate_words import gate_sentence, next_arguments  # noqa: PLC0415
+    from edgeflare.survey.presentation.survey_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.survey.record.survey_document import SurveyDocument  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 

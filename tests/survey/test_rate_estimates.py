@@ -16,9 +16,9 @@ from edgeflare.survey.gates.gate_judgement import limit_evidence
 from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.rates import pooled_rate as pooling
 from edgeflare.survey.rates.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
-from edgeflare.survey.rates.rate import Limits
 from edgeflare.survey.rates.rate_interval import (
     FieldInterval,
+    Limits,
     field_interval,
     mean_distance,
     rate,

@@ -15,11 +15,11 @@ from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.sampling.sampling_design import (
     FIRST_ROUND,
     FLOOR,
+    SamplingRounds,
     falling_rates,
     first_shares,
     next_shares,
 )
-from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
 from edgeflare.survey.sampling.strata import LEAST, Strata, StratumWeights, strata_of
 from survey_populations import Population, with_good_twin, with_useless_twin
 

@@ -32,10 +32,9 @@ from edgeflare.survey.gates.gate_judgement import (
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
 from edgeflare.survey.items.sample import Sample
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
-from edgeflare.survey.presentation.gate_words import next_step
 from edgeflare.survey.presentation.survey_page import survey_page
-from edgeflare.survey.sampling.sampling_design import SamplingDesign
-from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
+from edgeflare.survey.presentation.survey_words import next_step
+from edgeflare.survey.sampling.sampling_design import SamplingDesign, SamplingRounds
 
 CELLS = (Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("snow", 1))
 SETS = {"weather": frozenset({"fog", "snow"})}

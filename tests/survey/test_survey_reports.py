@@ -53,7 +53,7 @@ from edgeflare.survey.presentation.survey_words import (
     headline,
     release_sentence,
 )
-from edgeflare.survey.rates.rate import SignedEstimate
+from edgeflare.survey.rates.rate_interval import SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.record.survey_document import (
     PairedItems,

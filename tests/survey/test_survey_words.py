@@ -32,8 +32,7 @@ from edgeflare.survey.presentation.survey_words import (
     rare_sentences,
     release_sentence,
 )
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
-from edgeflare.survey.rates.rate_interval import FieldInterval
+from edgeflare.survey.rates.rate_interval import FieldInterval, Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
 from edgeflare.survey.rates.slices import ArmAccuracy, ExactShare, TruthDistance
 from edgeflare.survey.record.survey_document import RareEstimate, SurveyDocument

@@ -24,13 +24,15 @@ from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.record.path_inside import path_inside
 from edgeflare.regular_file import read_regular
 from edgeflare.report.html.answered_shots import (
+    PICTURES,
     Blocks,
+    ShotGroup,
     answer_blocks,
     answered_shots,
+    shot_groups,
     without_shown,
 )
 from edgeflare.report.html.input_views import StoredView
-from edgeflare.report.html.shots import PICTURES, ShotGroup, shot_groups
 from edgeflare.run.run_directory import MOST_BYTES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from edgeflare.check.layer_faults import INPUTS, layer_seconds
 from edgeflare.check.near import near_seconds
 from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.phases.answer_phase import open_on
-from edgeflare.check.phases.time_shares import ANSWERS_UNTIL, FIELD_UNTIL, LAYERS_UNTIL
+from edgeflare.check.phases.check_record import ANSWERS_UNTIL, FIELD_UNTIL, LAYERS_UNTIL
 
 
 def planned_check(check: PairCheck) -> list[str]:

@@ -18,7 +18,7 @@ from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.phases.answer_phase import ask_device
-from edgeflare.check.phases.check_record import CheckRecord
+from edgeflare.check.phases.check_record import LAYERS_UNTIL, CheckRecord
 from edgeflare.check.phases.device_phases import measure_cost, try_operators, vary_invocations
 from edgeflare.check.phases.pair_phases import (
     add_layers,
@@ -28,7 +28,6 @@ from edgeflare.check.phases.pair_phases import (
     try_conditions,
     why_not_mended,
 )
-from edgeflare.check.phases.time_shares import LAYERS_UNTIL
 from edgeflare.check.random_inputs import DrawnCheck
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.device import Device, connect

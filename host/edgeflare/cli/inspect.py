@@ -29,8 +29,7 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, device_tensors, inspect_pair
-from edgeflare.diagnose.inspect.inspection_figures import SHARE
-from edgeflare.diagnose.inspect.inspection_halves import MOST_INPUTS
+from edgeflare.diagnose.inspect.inspection_figures import MOST_INPUTS, SHARE
 from edgeflare.diagnose.inspect.inspection_inputs import Found
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS

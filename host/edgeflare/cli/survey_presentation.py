@@ -22,11 +22,12 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.statistics.mover import IntervalEstimate
 from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, DescribedGate
-from edgeflare.survey.presentation.gate_words import gate_sentence, next_step
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import (
     ending,
+    gate_sentence,
     headline,
+    next_step,
     rare_sentences,
     release_sentence,
     shown_plan,

@@ -15,9 +15,8 @@ from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel, stored_model
-from edgeflare.conform.verdict.arm_comparison import DEVICE, Ruler
+from edgeflare.conform.verdict.arm_comparison import DEVICE, MeanLimits, MeanSide, Ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
-from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
 from edgeflare.conform.verdict.operator_verdict import ruler
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically

@@ -19,7 +19,7 @@ from edgeflare.statistics.binomial import sign_test
 from edgeflare.statistics.mover import difference, p_value_of_interval
 from edgeflare.statistics.multiple_comparisons import holm
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts, headline
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate
 from edgeflare.survey.rates.slices import items_by_condition, surveyed
 from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.specification.exact_answer import bits, reals, steps
-from edgeflare.conform.verdict.mean_error import MeanLimits
+from edgeflare.conform.verdict.arm_comparison import MeanLimits
 from edgeflare.conform.verdict.right_values import Allowance, RightValues, allowance
 
 SHAPE = (2, 5)

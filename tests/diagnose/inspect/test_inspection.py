@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from edgeflare.cli.console import Console
 from edgeflare.cli.inspect import print_inspection
 from edgeflare.diagnose.inspect import inspect_document as module
-from edgeflare.diagnose.inspect import inspection_halves
+from edgeflare.diagnose.inspect import inspection_figures
 from edgeflare.diagnose.inspect.behaviour_block import (
     CHOOSING,
     HELD_OUT,
@@ -136,7 +136,7 @@ def test_without_gradients_there_is_no_verdict_and_aucs_are_made_precise() -> No
 def test_a_group_lies_in_one_half_and_no_more_is_kept_than_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inspection_halves, "MOST_BYTES_KEPT", 4 * 192 * 300)
+    monkeypatch.setattr(inspection_figures, "MOST_BYTES_KEPT", 4 * 192 * 300)
     made = inputs(NETWORK, 500, np.random.default_rng(3))
     found = inspected(made, precision=0.001)
     assert (found.ended, found.inputs, sum(found.groups)) == ("full", 300, 150)

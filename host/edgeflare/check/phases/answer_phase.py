@@ -23,8 +23,7 @@ from edgeflare.check.figures.decisions import SHOWN
 from edgeflare.check.figures.device import DeviceFigures, OutputFigures
 from edgeflare.check.kernel_comparison import kernel_figures, output_figures, score_error
 from edgeflare.check.pair_check import PairCheck
-from edgeflare.check.phases.check_record import CheckRecord
-from edgeflare.check.phases.time_shares import ANSWERS_UNTIL
+from edgeflare.check.phases.check_record import ANSWERS_UNTIL, CheckRecord
 from edgeflare.check.readings import (
     reading_of_the_device,
     reading_of_the_file,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,6 +16,15 @@ from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.verdict import LOST, THE_CHECK
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import UserError
+
+ANSWERS_UNTIL: Final = 0.5
+"""Share of the time after which no further input is asked."""
+
+FIELD_UNTIL: Final = 0.7
+"""Share of the time after which no further condition is tried."""
+
+LAYERS_UNTIL: Final = 0.9
+"""Share of the time after which the layers are looked into on no further input."""
 
 
 class CheckRecord:

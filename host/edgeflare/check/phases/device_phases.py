@@ -13,8 +13,7 @@ from edgeflare.check.answers import places
 from edgeflare.check.cost import cost_figures, cost_seconds
 from edgeflare.check.invocation_variants import pair_variants, variant_seconds
 from edgeflare.check.operator_conformance import operator_figures
-from edgeflare.check.phases.check_record import CheckRecord
-from edgeflare.check.phases.time_shares import FIELD_UNTIL
+from edgeflare.check.phases.check_record import FIELD_UNTIL, CheckRecord
 from edgeflare.devices.device import Device
 
 

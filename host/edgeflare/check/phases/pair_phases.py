@@ -14,8 +14,7 @@ from edgeflare.check.field import field_figures, field_seconds
 from edgeflare.check.figures.file import SeenLayers
 from edgeflare.check.layer_faults import layer_figures, layer_seconds
 from edgeflare.check.near import MOST_SECONDS, near_figures, near_seconds
-from edgeflare.check.phases.check_record import CheckRecord
-from edgeflare.check.phases.time_shares import FIELD_UNTIL, LAYERS_UNTIL
+from edgeflare.check.phases.check_record import FIELD_UNTIL, LAYERS_UNTIL, CheckRecord
 
 
 def try_conditions(record: CheckRecord, opened: OpenedPair) -> None:

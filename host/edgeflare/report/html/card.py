@@ -23,13 +23,14 @@ from edgeflare.report.answer_words import (
 from edgeflare.report.entry_names import named_kind, seed_of, sort
 from edgeflare.report.html.answered_shots import (
     Blocks,
+    ShotGroup,
     answer_blocks,
     answered_shots,
+    shot_groups,
     without_shown,
 )
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.input_views import StoredView, stored_views
-from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.run.harm import harm_of_entry, rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory

@@ -30,8 +30,7 @@ from edgeflare.survey.items.sample import Fact
 from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
 from edgeflare.survey.rates.rate_interval import field_interval, rate
 from edgeflare.survey.rates.rate_words import interval, percent, points
-from edgeflare.survey.sampling.sampling_design import Draws, SamplingDesign
-from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
+from edgeflare.survey.sampling.sampling_design import Draws, SamplingDesign, SamplingRounds
 from edgeflare.survey.sampling.strata import Strata
 
 State = Literal["held", "not held", "undecided"]

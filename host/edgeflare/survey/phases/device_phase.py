@@ -31,11 +31,11 @@ from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems, require_same_input
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
-from edgeflare.survey.rates.rate import Rate
+from edgeflare.survey.rates.rate_interval import Rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
 from edgeflare.survey.record.survey_plan import SurveyPlan
-from edgeflare.survey.sampling.sampling_rounds import SamplingRounds
+from edgeflare.survey.sampling.sampling_design import SamplingRounds
 
 SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
 """Why the device is asked about no further item."""

@@ -9,7 +9,6 @@ from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Sec
 from edgeflare.report.arm_lines import folded_line
 from edgeflare.report.input_words import input_words
 from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, UNDECIDED, State
-from edgeflare.survey.presentation.gate_words import next_step
 from edgeflare.survey.presentation.survey_tables import (
     baseline_tables,
     class_table,
@@ -24,6 +23,7 @@ from edgeflare.survey.presentation.survey_words import (
     field_sentence,
     headline,
     method_sentences,
+    next_step,
     rare_sentences,
     release_sentence,
     shown_plan,

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from edgeflare.pages.answers.answer_form import ARMS, class_name
 from edgeflare.pages.page import Row, Table, TableCell
-from edgeflare.survey.presentation.gate_words import gated_conditions
+from edgeflare.survey.presentation.survey_words import gated_conditions
 from edgeflare.survey.rates.group_differences import ArmGaps, DecisionGap
-from edgeflare.survey.rates.rate import SignedEstimate
+from edgeflare.survey.rates.rate_interval import SignedEstimate
 from edgeflare.survey.rates.rate_words import (
     bounds,
     estimated,

@@ -1,18 +1,21 @@
-"""What a survey says in words: its headline, a sentence for release notes, and rare events."""
+"""What a survey says in words: its headline, a sentence for release notes, gates, rare events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
+from shlex import quote
 from typing import Final
 
 import msgspec
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import count_of
+from edgeflare.record.request import how_to_ask_more
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
+from edgeflare.survey.gates.gate_judgement import UNDECIDED, DescribedGate
+from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (
     between,
     bounds,
@@ -23,6 +26,7 @@ from edgeflare.survey.rates.rate_words import (
 )
 from edgeflare.survey.rates.slices import TruthDistance
 from edgeflare.survey.record.survey_document import AskedPlan, RareEstimate, SurveyDocument
+from edgeflare.survey.record.survey_plan import SurveyPlan
 
 UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
@@ -45,6 +49,13 @@ _ENDED = {
     "time-limit": "the time that was allowed was over",
     "all-items": "the device had been asked about every item",
 }
+
+_ARGUMENTS: Final = {
+    "device-queries": "a larger device_queries=",
+    "time-limit": "a longer time_limit=",
+    "precision": "a smaller precision=, or none",
+}
+"""What to give a survey that is a test where one of these ended it before a gate was decided."""
 
 
 def headline(document: SurveyDocument) -> str:
@@ -344,3 +355,45 @@ def _rare_rate(document: SurveyDocument, rare: RareEstimate) -> str:
         f" {len(rare.repetitions)} repetitions, and takes for granted that nothing happens where"
         " nothing was seen."
     )
+
+
+def gate_sentence(gate: DescribedGate) -> str:
+    """Return what became of a gate: `rate<0.01 is held: …`."""
+    return f"{gate.name} is {gate.state}: {gate.words}"
+
+
+def gated_conditions(document: SurveyDocument) -> frozenset[str]:
+    """Return the conditions that gates of a survey name one by one, and not as a part of a set."""
+    return frozenset(
+        gate.condition
+        for gate in document.gates
+        if gate.condition is not None and gate.conditions == (gate.condition,)
+    )
+
+
+def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN") -> str:
+    """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
+
+    Args:
+        document: document of the survey; one that is still running has nothing that ended it.
+        gate: one of its gates.
+        where: the run directory as the user knows it; its placeholder in a file that is passed on.
+
+    """
+    if gate.state != UNDECIDED or document.stopped_by is None:
+        return ""
+    words = how_to_ask_more(SurveyPlan, f"--{document.stopped_by}")
+    more = "" if words is None else f" and {words}"
+    return f"; the same command with --out {quote(where)} --resume{more} goes on"
+
+
+def next_arguments(document: SurveyDocument, gate: DescribedGate) -> str:
+    """Return what to change in a test where a gate is undecided, likewise; else nothing.
+
+    Args:
+        document: document of the survey.
+        gate: one of its gates.
+
+    """
+    more = _ARGUMENTS.get(document.stopped_by or "") if gate.state == UNDECIDED else None
+    return "" if more is None else f"; to decide it, give {more}"

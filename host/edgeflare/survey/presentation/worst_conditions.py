@@ -11,8 +11,8 @@ from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
 from edgeflare.report.run_page import alike_entries
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.survey.presentation.gate_words import gated_conditions
 from edgeflare.survey.presentation.survey_tables import worst_first
+from edgeflare.survey.presentation.survey_words import gated_conditions
 from edgeflare.survey.rates.rate_words import interval
 from edgeflare.survey.rates.slices import SurveySlice
 from edgeflare.survey.record.survey_document import SurveyDocument, SurveyFinding

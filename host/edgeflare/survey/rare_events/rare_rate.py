@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import log
-from typing import TypeVar
+from math import exp, log, sqrt
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.statistics.repetition_interval import repetition_interval
+from edgeflare.statistics.distributions import student_quantile
 from edgeflare.survey.rare_events.splitting import Space, SplittingPlan, found_thresholds, split
 
 INSURANCE = 0.25
@@ -46,6 +46,9 @@ copies of one point."""
 
 _LEAST = 2
 """Points that a repetition asks about in each shell."""
+
+_ROUNDING: Final = 1e-15
+"""A mean that is not above this is 0 with errors of rounding."""
 
 
 class StoppedEarly(Exception):  # noqa: N818 - a request of the user, no error
@@ -367,3 +370,28 @@ def unseen_limit(
         return 0.0
     heaviest = np.minimum(-log((1.0 - confidence) / 2.0) / np.maximum(asked, 1), 1.0) * weight
     return float(heaviest[unseen].max())
+
+
+def repetition_interval(
+    estimates: Sequence[float], confidence: float
+) -> tuple[float, float, float]:
+    """Return the mean of uncorrelated, unbiased estimates, and its lower and upper limit.
+
+    The limits are those of Student's t, on the logarithmic scale: estimates of a small rate are
+    skewed, and some may be 0. Where the mean is 0 or below, it and its limits are 0.
+
+    Args:
+        estimates: estimates of the repetitions; two or more.
+        confidence: confidence of the interval.
+
+    Raises:
+        UserError: scipy is not installed.
+
+    """
+    count = len(estimates)
+    mean = float(np.mean(estimates))
+    if mean <= _ROUNDING:
+        return 0.0, 0.0, 0.0
+    error = float(np.std(estimates, ddof=1)) / sqrt(count)
+    width = student_quantile(0.5 + confidence / 2.0, count - 1) * error / mean
+    return mean, min(1.0, mean * exp(-width)), min(1.0, mean * exp(width))

@@ -20,8 +20,7 @@ from edgeflare.statistics.mover import difference
 from edgeflare.statistics.multiple_comparisons import simultaneous
 from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts, headline
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
-from edgeflare.survey.rates.rate_interval import rate
+from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, rate
 from edgeflare.survey.rates.slices import right_fact, surveyed
 
 COMPARED_GROUPS = 10

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.weighted_count import CountLimits, gamma_limits
 from edgeflare.survey.items.sample import Fact, Sample
-from edgeflare.survey.rates.rate import Limits, Rate
-from edgeflare.survey.rates.rate_interval import rate
+from edgeflare.survey.rates.rate_interval import Limits, Rate, rate
 
 PERMUTATIONS = 499
 """Permutations of the surprises: enough for a p-value of 1 in 500."""

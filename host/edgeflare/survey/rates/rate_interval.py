@@ -22,13 +22,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.record.json_types import Share
+from edgeflare.record.json_types import Count, Share
 from edgeflare.statistics.distributions import normal_deviate
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.proportion import wilson_interval
 from edgeflare.statistics.weighted_count import CountLimits, count_limits
 from edgeflare.survey.items.sample import Fact, Sample
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
 from edgeflare.survey.sampling.strata import StratumWeights
 
 
@@ -201,3 +200,43 @@ def mean_distance(
     estimate = float(foretold[chosen].mean()) + correction
     half = normal_deviate(confidence) * float(np.sqrt(variance) / weights.sum())
     return SignedEstimate(estimate, estimate - half, estimate + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate, with an interval.
+
+    Attributes:
+        estimate, low, high: from 0 to 1.
+        items: number of items that the rate is about.
+        asked: items among them that the device was asked about.
+        seen: items asked that the device said yes to.
+        alone: what the answers to a pooled rate's own items say; null for other rates.
+
+    """
+
+    estimate: Share
+    low: Share
+    high: Share
+    items: Count
+    asked: Count
+    seen: Count
+    alone: Limits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """An estimate and the limits of its interval."""
+
+    estimate: Share
+    low: Share
+    high: Share
+
+
+@dataclass(frozen=True, slots=True)
+class SignedEstimate:
+    """A figure with an interval, which may be negative."""
+
+    estimate: float
+    low: float
+    high: float

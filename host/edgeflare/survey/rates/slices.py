@@ -25,8 +25,7 @@ from edgeflare.survey.items.survey_facts import (
     kernel_strict,
 )
 from edgeflare.survey.rates.pooled_rate import pooled_rate
-from edgeflare.survey.rates.rate import Rate, SignedEstimate
-from edgeflare.survey.rates.rate_interval import mean_distance, rate
+from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, mean_distance, rate
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from edgeflare.run.run_document import RunDevice
 from edgeflare.survey.gates.gate_judgement import DescribedGate
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.rates.group_differences import GroupDifferences
-from edgeflare.survey.rates.rate import SignedEstimate
-from edgeflare.survey.rates.rate_interval import FieldInterval
+from edgeflare.survey.rates.rate_interval import FieldInterval, SignedEstimate
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
 from edgeflare.survey.record.survey_plan import EarlierEnds
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.statistics.repetition_interval import repetition_interval
+from edgeflare.survey.rare_events.rare_rate import repetition_interval
 
 
 def test_the_limits_are_those_of_students_t_on_a_logarithmic_scale() -> None:

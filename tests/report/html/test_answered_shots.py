@@ -31,9 +31,9 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.pages.answers.answer_form import SIDE
 from edgeflare.pages.comparison_plot import ComparisonPlot
 from edgeflare.pages.page_allowance import BUDGET, MOST, PageAllowance, allowance
+from edgeflare.report.html.answered_shots import ShotGroup, shot_groups
 from edgeflare.report.html.input_views import StoredView, stored_views
 from edgeflare.report.html.pictures import GAINS, Picture, difference, pictures_of
-from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.sounds import (
     COLUMNS,
     LEAST_POWER,
