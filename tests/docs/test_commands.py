@@ -52,7 +52,15 @@ SECONDS = 300
 STORIES = frozenset(
     {
         *("conditions.md", "detection.md", "devices.md", "explain.md", "inspect.md"),
-        *("operators.md", "pairs.md", "pytest.md", "rank.md", "report.md", "reservation.md"),
+        *(
+            "ci.md",
+            "operators.md",
+            "pairs.md",
+            "pytest.md",
+            "rank.md",
+            "report.md",
+            "reservation.md",
+        ),
         *("run.md", "security.md", "transport.md"),
     }
 )
@@ -296,7 +304,7 @@ def test_every_block_says_what_it_is() -> None:
         fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
         assert len(fences) == 2 * len(blocks(page)), page
         for block in blocks(page):
-            assert block.language in {"bash", "python", "toml", "text"}, (page, block)
+            assert block.language in {"bash", "python", "toml", "text", "yaml"}, (page, block)
             words = {"", "server", "fleet", "old_board", "whitebox", *KERNEL_SETS}
             assert block.language != "bash" or block.word in words, page
 

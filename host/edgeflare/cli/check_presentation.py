@@ -8,7 +8,7 @@ from edgeflare.check.check_document import CheckDocument, load_check
 from edgeflare.check.check_page import check_page
 from edgeflare.check.gates import CheckGate
 from edgeflare.cli.presentation import Reported
-from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.json_types import plain_json
@@ -29,10 +29,10 @@ def reported_check(directory: RunDirectory) -> Reported:
         lambda console: print_page(console, page, str(directory.path)),
         {
             "--html": ("check.html", lambda: _page(document, directory)),
-            "--junit": ("junit.xml", lambda: junit_xml(check_suite(document))),
             "--summary": ("summary.md", lambda: markdown_page(page).encode()),
         },
         "a check",
+        lambda: check_suite(document),
     )
 
 

@@ -21,7 +21,7 @@ from edgeflare.conform.presentation.conform_words import (
     witness_sentence,
 )
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault, read_conformance
-from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
@@ -41,11 +41,11 @@ def reported_conformance(directory: RunDirectory) -> Reported:
         lambda console: print_page(console, page, str(directory.path)),
         {
             "--html": ("conform.html", lambda: page_bytes(page)),
-            "--junit": ("junit.xml", lambda: junit_xml(conform_suite(document))),
             "--summary": ("summary.md", lambda: markdown_page(page).encode()),
             "--known": ("known.toml", lambda: known_text(document).encode()),
         },
         "a conformance run",
+        lambda: conform_suite(document),
     )
 
 

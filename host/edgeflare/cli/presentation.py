@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeflare.cli.console import Console
 from edgeflare.errors import UserError
+from edgeflare.pages.junit import Suite, junit_xml
 from edgeflare.pages.page import Page
 
 
@@ -20,8 +21,10 @@ class Reported:
     Attributes:
         document: returns it as plain JSON values.
         show: prints it.
-        files: name of a file, and what returns its content, by the switch that asks for it.
+        files: name of a file, and what returns its content, by the switch that asks for it; without
+            that of JUnit.
         what: it is, in words.
+        suite: returns it as cases that pass or fail; None where it has none.
 
     """
 
@@ -29,6 +32,26 @@ class Reported:
     show: Callable[[Console], None]
     files: Mapping[str, tuple[str, Callable[[], bytes]]]
     what: str
+    suite: Callable[[], Suite] | None = None
+
+    @property
+    def writes(self) -> Mapping[str, tuple[str, Callable[[], bytes]]]:
+        """The files, by the switch that asks for each, that of JUnit among them."""
+        suite = self.suite
+        if suite is None:
+            return self.files
+        return {**self.files, "--junit": ("junit.xml", lambda: junit_xml(suite()))}
+
+    def cases(self, path: Path) -> Suite:
+        """Return the cases, to be told of.
+
+        Raises:
+            UserError: there are none.
+
+        """
+        if self.suite is None:
+            raise UserError(f"--annotations has nothing to tell of {self.what}, as {path} is")
+        return self.suite()
 
     def require(self, switch: str, path: Path) -> None:
         """Refuse a switch that writes what there is none of here.
@@ -37,8 +60,8 @@ class Reported:
             UserError: it is so.
 
         """
-        if switch not in self.files:
-            *first, last = self.files
+        if switch not in self.writes:
+            *first, last = self.writes
             instead = f"{', '.join(first)} or {last}"
             raise UserError(
                 f"{switch} has nothing to write of {self.what}, as {path} is: say {instead}"

@@ -14,7 +14,7 @@ from edgeflare.cli.presentation import Reported, extra_needed
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.diagnose.layers.layers_document import LAYERS
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.pages.junit import junit_xml
+from edgeflare.pages.job_annotations import job_annotations
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
@@ -35,8 +35,8 @@ Run = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A run directory, of a search, a survey or a conformance run, or the folder of a"
-        " repair.",
+        help="The folder of a check, or a run directory: of a search, a replay, a survey, a"
+        " conformance run, a layer table or a repair.",
         autocompletion=complete_run,
     ),
 ]
@@ -44,16 +44,16 @@ Html = Annotated[
     bool,
     typer.Option(
         "--html",
-        help="Write RUN/report.html, one file to look at and pass on; of a repair repair.html, of a"
-        " survey survey.html, of a conformance run conform.html.",
+        help="Write RUN/report.html, one file to look at and pass on; of a check check.html, of a"
+        " repair repair.html, of a survey survey.html, of a conformance run conform.html.",
     ),
 ]
 JUnit = Annotated[
     bool,
     typer.Option(
         "--junit",
-        help="Write RUN/junit.xml, a test case each seed; of a survey each gate and condition, of a"
-        " conformance run each operator and type.",
+        help="Write RUN/junit.xml, a test case each seed; of a check each gate, of a survey each"
+        " gate and condition, of a conformance run each operator and type.",
     ),
 ]
 Csv = Annotated[
@@ -75,13 +75,20 @@ Known = Annotated[
         " --known` takes them. Copy it before you edit it.",
     ),
 ]
+Annotations = Annotated[
+    bool,
+    typer.Option(
+        "--annotations",
+        help="Print the cases that fail, as --junit has them, as GitHub shows them beside a job.",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print what run.json holds, of a run that was cut off from its journal; of a repair"
-        " what repair.json holds, of a survey survey.json, of a conformance run conform.json, of a"
-        " layer table layers.json.",
+        help="Print what run.json holds, of a run that was cut off from its journal; of a check"
+        " what check.json holds, of a repair repair.json, of a survey survey.json, of a conformance"
+        " run conform.json, of a layer table layers.json.",
     ),
 ]
 
@@ -102,10 +109,11 @@ def report(
     csv: Csv = False,
     with_summary: Summary = False,
     known: Known = False,
+    with_annotations: Annotations = False,
     as_json: AsJson = False,
     _quiet: Quiet = False,
 ) -> None:
-    """Show what a run found, also a search or a survey that was cut off, or what a repair did.
+    """Show what a check or a run came to, also one that was cut off, and write it for others.
 
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
     document itself. While another command works on the run, it shows what there is so far, and
@@ -122,8 +130,11 @@ def report(
         "--known": known,
     }
     chosen = [name for name, given in switches.items() if given]
-    if as_json and chosen:
-        raise UserError("--json prints, and the other switches write files: give --json alone")
+    prints = [
+        name for name, given in (("--json", as_json), ("--annotations", with_annotations)) if given
+    ]
+    if prints and len(prints) + len(chosen) > 1:
+        raise UserError(f"{prints[0]} prints, and other switches write files: give it alone")
     if not _TO_WATCH.issuperset(chosen) and run.is_dir():
         context.with_resource(written(run))
     reported = _reported(RunDirectory(run))
@@ -131,9 +142,12 @@ def report(
         reported.require(name, run)
     if as_json:
         typer.echo(json.dumps(reported.document(), indent=1))
+    elif with_annotations:
+        for line in job_annotations(reported.cases(run)):
+            typer.echo(line)
     elif not chosen:
         reported.show(Console())
-    wanted = {file: make() for file, make in (reported.files[name] for name in chosen)}
+    wanted = {file: make() for file, make in (reported.writes[name] for name in chosen)}
     for file, data in wanted.items():
         _write(run / file, data)
 
@@ -177,11 +191,11 @@ def _run(directory: RunDirectory, document: RunDocument) -> Reported:
         lambda console: print_run(console, document, str(directory.path)),
         {
             "--html": ("report.html", lambda: _page(document, directory)),
-            "--junit": ("junit.xml", lambda: junit_xml(run_suite(document))),
             "--csv": ("findings.csv", lambda: run_csv(document).encode()),
             "--summary": ("summary.md", lambda: markdown_page(run_page(document)).encode()),
         },
         "a search or a replay",
+        lambda: run_suite(document),
     )
 
 

@@ -15,7 +15,7 @@ from edgeflare.cli.console import unless_damaged
 from edgeflare.cli.presentation import Reported, page_bytes
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.csv_rows import csv_text
-from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, junit_xml
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.load_document import load_document
@@ -95,11 +95,11 @@ def reported_survey(directory: RunDirectory) -> Reported:
         lambda console: print_page(console, survey_page(document, where=where), where),
         {
             "--html": ("survey.html", lambda: page_bytes(survey_page(document, examples))),
-            "--junit": ("junit.xml", lambda: junit_xml(survey_suite(document))),
             "--csv": ("survey.csv", lambda: survey_csv(document).encode()),
             "--summary": ("summary.md", lambda: markdown_page(survey_page(document)).encode()),
         },
         "a survey",
+        lambda: survey_suite(document),
     )
 
 

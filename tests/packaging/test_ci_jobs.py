@@ -1,0 +1,96 @@
+"""The jobs that users put into CI: their own commands, run as a runner would run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "fashion_lenet4"
+BRIEFLY = "--limit 60 --budget 20s --undecided pass"
+
+pytestmark = pytest.mark.slow
+
+
+def ran(
+    script: str, folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, **environment, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def steps_of_the_action(**given: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Return script and environment of each step of the GitHub action, by its name."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {name: given.get(name, one.get("default")) for name, one in action["inputs"].items()}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: inputs[found[1]], text)
+
+    steps: list[Any] = action["runs"]["steps"]
+    return {
+        one["name"]: (one["run"], {key: filled(text) for key, text in one.get("env", {}).items()})
+        for one in steps
+        if "run" in one
+    }
+
+
+def test_the_github_action_checks_tells_and_tries_again(tmp_path: Path) -> None:
+    steps = steps_of_the_action(pair=str(EXAMPLE), options=BRIEFLY, regressions="regressions")
+    summary = tmp_path / "summary.md"
+    environment = {"GITHUB_STEP_SUMMARY": str(summary)}
+
+    def step(name: str) -> subprocess.CompletedProcess[str]:
+        script, own = steps[name]
+        return ran(script, tmp_path, {**environment, **own})
+
+    checked = step("Check the model")
+    assert checked.returncode == 0, checked.stderr
+    told = step("Tell what was found")
+    assert told.returncode == 0, told.stderr
+    assert "::notice title=edgeflare check fashion_lenet4%3A gate " in told.stdout
+    assert "May ship" in summary.read_text()
+    assert (tmp_path / "edgeflare-check" / "check.html").is_file()
+    shutil.copytree(tmp_path / "edgeflare-check" / "near", tmp_path / "regressions" / "near")
+    again = step("Try known findings again")
+    assert again.returncode == 1  # the example still decides otherwise there
+    assert "fashion_lenet4" in again.stdout
+
+
+def test_the_gitlab_job_checks_and_reports_whatever_came_of_it(tmp_path: Path) -> None:
+    job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".edgeflare-check"]
+    options = "--limit 60 --budget 20s --no-near --strict"
+    environment = {**job["variables"], "PAIR": str(EXAMPLE), "OPTIONS": options}
+    checked = ran("\n".join(job["script"]), tmp_path, environment)
+    told = ran("\n".join(job["after_script"]), tmp_path, environment)
+    assert (checked.returncode, told.returncode) == (1, 0), told.stderr
+    written = {path.name for path in (tmp_path / "edgeflare-check").iterdir()}
+    assert {"check.html", "junit.xml", "summary.md"} <= written
+
+
+def test_the_page_gives_the_action_and_the_job_what_they_take() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab = map(
+        yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    )
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    (used,) = (one["with"] for one in github["jobs"]["model"]["steps"] if "with" in one)
+    assert used.keys() <= inputs.keys()
+    assert {name for name, one in inputs.items() if one.get("required")} <= used.keys()
+    assert gitlab["model"]["extends"] in yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
