@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from edgeflare.survey.gates.gate_judgement import JudgedGates, limit_evidence
-from edgeflare.survey.items.sample import Fact
 from edgeflare.survey.items.survey_facts import (
+    Fact,
     SurveyFacts,
     deviation,
     deviation_strict,

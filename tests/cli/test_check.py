@@ -22,7 +22,7 @@ from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.causes.cause import Cause
 from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
-from edgeflare.check.phases import answer_phase, device_phases, pair_phases
+from edgeflare.check.phases import answer_phase, measurement_phases
 from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
@@ -253,9 +253,9 @@ def test_what_is_known_is_not_measured_again(
         raise AssertionError("it is known")
 
     monkeypatch.setattr(answer_phase, "ask_arms", never)
-    monkeypatch.setattr(pair_phases, "layer_figures", never)
-    monkeypatch.setattr(device_phases, "pair_variants", never)
-    monkeypatch.setattr(device_phases, "operator_figures", never)
+    monkeypatch.setattr(measurement_phases, "layer_figures", never)
+    monkeypatch.setattr(measurement_phases, "pair_variants", never)
+    monkeypatch.setattr(measurement_phases, "operator_figures", never)
     said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
     assert said.code == 0, said.err
     assert document(out).figures == document(checked).figures
@@ -283,7 +283,7 @@ def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
 ) -> None:
     given = ("check", MODELS[1], "--out", tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(device_phases, "_OPERATORS_LEAST", 1e9)
+        patch.setattr(measurement_phases, "_OPERATORS_LEAST", 1e9)
         assert call_here(*given).code == 0
     cut = document(tmp_path / "out")
     assert (cut.stopped_by, cut.figures.cut) == ("budget", ("operators on emulated-builtin",))
@@ -509,7 +509,7 @@ class TestGoingOn:
             seen.append(document(out))
             raise InfrastructureError("the power failed")
 
-        monkeypatch.setattr(pair_phases, "layer_figures", killed)
+        monkeypatch.setattr(measurement_phases, "layer_figures", killed)
         assert call_here("check", EXAMPLE, *FEW, "--out", out).code == 3
         assert (seen[0].verdict, seen[0].stopped_by) == ("undecided", "killed")
         assert "May ship" not in call_here("report", out).out

@@ -22,9 +22,13 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.agreement import InputAgreement, agreements
-from edgeflare.matrix.conform_matrix import RetryMatrix, conform_matrix
+from edgeflare.matrix.conform_matrix import (
+    RetryMatrix,
+    conform_matrix,
+    conform_matrix_section,
+    retry_matrix_section,
+)
 from edgeflare.matrix.conform_matrix_document import retry_matrix_document
-from edgeflare.matrix.conform_matrix_table import conform_matrix_section, retry_matrix_section
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix, StoredTrigger
 from edgeflare.matrix.matrix_document import write_matrix

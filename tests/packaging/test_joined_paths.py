@@ -285,7 +285,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "matrix/kernel_set_runs.py KernelSetRunner._run_each: profile.kernels": OF_OURS,
     "cli/matrix_options.py "
     "matrix_path: f'{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
-    "cli/only_run.py make_only_run: cell.run": STRATEGY,
+    "cli/runs_on_fleet.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,
@@ -293,7 +293,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/conformance_replay.py replay_conformance: name": BY_THE_USER,
-    "check/phases/device_phases.py try_operators: folder": BY_THE_USER,
+    "check/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER

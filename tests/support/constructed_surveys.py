@@ -14,8 +14,7 @@ from documents import run_device, run_host, run_pair
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.gates.gate_judgement import DescribedGate, State
 from edgeflare.survey.gates.survey_gate import parse_gate
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
+from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, Sample, SurveyFacts
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.items.sample import Fact
+from edgeflare.survey.items.survey_facts import Fact
 from edgeflare.survey.sampling.sampling_design import SamplingDesign
 
 

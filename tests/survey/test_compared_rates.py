@@ -24,8 +24,7 @@ from constructed_surveys import (
 from edgeflare.errors import UserError
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, compare, require_same_items
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import Cell, Numbers, SurveyFacts
+from edgeflare.survey.items.survey_facts import Cell, Numbers, Sample, SurveyFacts
 from edgeflare.survey.rates.group_differences import (
     COMPARED_GROUPS,
     GroupDifferences,

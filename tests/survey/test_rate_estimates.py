@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.statistics.sequential_test import LimitEvidence
 from edgeflare.survey.gates.gate_judgement import limit_evidence
-from edgeflare.survey.items.sample import Fact, Sample
+from edgeflare.survey.items.survey_facts import Fact, Sample
 from edgeflare.survey.rates import pooled_rate as pooling
 from edgeflare.survey.rates.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
 from edgeflare.survey.rates.rate_interval import (

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constructed_surveys import as_asked, constructed_facts
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.items.survey_facts import Sample, SurveyFacts
 from edgeflare.survey.sampling.sampling_design import (
     FIRST_ROUND,
     FLOOR,

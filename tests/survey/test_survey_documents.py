@@ -36,8 +36,7 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.items.survey_facts import Sample, SurveyFacts
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey, survey_bytes
 from edgeflare.survey.survey_derivation import survey_document

@@ -30,8 +30,7 @@ from edgeflare.survey.gates.gate_judgement import (
     surveyed_sets,
 )
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, require_decidable
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, SurveyFacts
+from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, Sample, SurveyFacts
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import next_step
 from edgeflare.survey.sampling.sampling_design import SamplingDesign, SamplingRounds

@@ -19,13 +19,15 @@ from edgeflare.check.file_faults import file_figures
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.phases.answer_phase import ask_device
 from edgeflare.check.phases.check_record import LAYERS_UNTIL, CheckRecord
-from edgeflare.check.phases.device_phases import measure_cost, try_operators, vary_invocations
-from edgeflare.check.phases.pair_phases import (
+from edgeflare.check.phases.measurement_phases import (
     add_layers,
     look_into_layers,
+    measure_cost,
     mend,
     search_near,
     try_conditions,
+    try_operators,
+    vary_invocations,
     why_not_mended,
 )
 from edgeflare.check.random_inputs import DrawnCheck

@@ -21,7 +21,6 @@ from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
-from edgeflare.cli.only_run import OnlyRun, make_only_run
 from edgeflare.cli.option_values import (
     read_operators,
     read_parameters,
@@ -30,7 +29,7 @@ from edgeflare.cli.option_values import (
 )
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.runs_on_fleet import runs_on_fleet
+from edgeflare.cli.runs_on_fleet import OnlyRun, make_only_run, runs_on_fleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice

@@ -18,8 +18,7 @@ from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
-from edgeflare.pages.page import Sentences, Table
-from edgeflare.pages.row_groups import listed, row_groups
+from edgeflare.pages.page import Sentences, Table, listed, row_groups
 from edgeflare.pages.terminal import print_blocks
 
 _SENTENCES: dict[str, tuple[str, str]] = {

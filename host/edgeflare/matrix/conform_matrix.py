@@ -1,4 +1,4 @@
-"""Conformance runs on the kernel sets of a device: which operators each of them gets wrong."""
+"""Conformance runs on the kernel sets of a device: which operators each gets wrong, as shown."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from edgeflare.conform.presentation.conform_words import model_sentence, tried_words, worst_words
+from edgeflare.conform.presentation.conform_words import (
+    finding_sentence,
+    model_sentence,
+    tried_words,
+    worst_words,
+)
 from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
+from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count
 
 if TYPE_CHECKING:
@@ -22,6 +28,17 @@ State = Literal["right", "wrong", "refused", "not tried"]
 
 _FAILS: Final = ("device", "shared", "crash", "hang")
 """Verdicts by which the device is wrong, whoever is wrong beside it."""
+
+_LEGEND: Final = (
+    "Taken: operators and types of which it runs a model. Wrong: those whose answers are not what"
+    " exact arithmetic allows, also where the twin is as wrong. Alone: those that all other kernel"
+    " sets which take them get right. Faults: findings that count for the exit code."
+)
+
+_RETRY_LEGEND: Final = (
+    "Still: the model fails as it did; otherwise: in another way. Mended: it does not fail. Alone:"
+    " the only kernel set on which it fails."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +217,57 @@ def _failing_alone(kernels: Sequence[str], outcomes: Sequence[str]) -> str | Non
         name for name, one in zip(kernels, outcomes, strict=True) if one in ("still", "otherwise")
     ]
     return fails[0] if len(fails) == 1 and "mended" in outcomes else None
+
+
+def conform_matrix_section(matrix: ConformMatrix) -> Section:
+    """Return a row for each kernel set, and a row for each operator that one gets wrong.
+
+    Of a model that the user named, how much of its arithmetic was tried comes first.
+    """
+    header = ("kernels", "runtime", "models", "taken", "refused", "wrong", "alone", "faults")
+    figures = Table(
+        title="",
+        header=header,
+        rows=list(map(_row_figures, matrix.rows)),
+        note=_LEGEND,
+        numbers_from=2,
+        missed_least=("runtime",),
+    )
+    heads = ("operator", *(row.kernels for row in matrix.rows), "alone")
+    cells = [_cell(matrix, cell, tuple(by.values())) for cell, by in matrix.cells.items()]
+    return Section(
+        id="matrix",
+        title="Operators on the kernel sets of a device",
+        blocks=[
+            Bullets([f"{row.kernels}: {row.tried}" for row in matrix.rows if row.tried]),
+            figures,
+            Table.of_words(heads, cells, title="What one gets wrong"),
+            Bullets([f"{kernels}: {why}" for kernels, why in matrix.refused.items()]),
+        ],
+    )
+
+
+def retry_matrix_section(matrix: RetryMatrix) -> Section:
+    """Return a row for each finding, with what became of it on each kernel set."""
+    header = ("", "finding", *matrix.kernels, "alone")
+    rows = [
+        (f"{finding.number}", finding_sentence(finding), *outcomes, alone or "")
+        for finding, outcomes, alone in zip(
+            matrix.findings, matrix.outcomes, matrix.alone, strict=True
+        )
+    ]
+    table = Table.of_words(header, rows, note=_RETRY_LEGEND)
+    return Section(id="matrix", title="Findings on the kernel sets of a device", blocks=[table])
+
+
+def _row_figures(one: ConformFigures) -> tuple[str, ...]:
+    counts = (one.models, one.taken, one.refused, one.wrong, one.alone, one.new)
+    return one.kernels, one.runtime, *(f"{count:,}" for count in counts)
+
+
+def _cell(matrix: ConformMatrix, cell: Cell, results: Sequence[CellResult]) -> tuple[str, ...]:
+    shown = (one.worst if one.state == "wrong" else _STATES[one.state] for one in results)
+    return " ".join(cell), *shown, matrix.alone.get(cell, "")
+
+
+_STATES: Final = {"right": "·", "refused": "refused", "not tried": "–"}

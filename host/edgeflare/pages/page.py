@@ -6,10 +6,10 @@ for. Texts stand in a page as they are; whoever shows them makes them safe for i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from edgeflare.pages.facts import shortened
 
@@ -20,6 +20,11 @@ MARKS: Final[Mapping[Mark, str]] = {"pass": "✔", "fail": "✖", "attention": "
 """What stands for a mark."""
 
 Row: TypeAlias = "Sequence[str | TableCell]"
+
+_Thing = TypeVar("_Thing")
+
+LISTED = 5
+"""Most names that a row lists of the things that share it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,3 +329,26 @@ class Illustration:
 
 
 Block: TypeAlias = Sentences | Bullets | Facts | KeyFigures | Table | Cards | Illustration
+
+
+def row_groups(things: Iterable[_Thing], said: Callable[[_Thing], Hashable]) -> list[list[_Thing]]:
+    """Group things of which the same is said; groups and things are in the order of the things.
+
+    So the first of each group is its example: the strongest, where the strongest are first.
+
+    Args:
+        things: what the table is of, such as findings.
+        said: returns what its row says of one, without figures in which any two differ.
+
+    """
+    groups: dict[Hashable, list[_Thing]] = {}
+    for one in things:
+        groups.setdefault(said(one), []).append(one)
+    return list(groups.values())
+
+
+def listed(names: Sequence[object]) -> str:
+    """Return the names of what shares a row; of many the first, and how many more there are."""
+    first = ", ".join(map(str, names[:LISTED]))
+    more = len(names) - LISTED
+    return f"{first} and {more} more" if more > 0 else first

@@ -23,8 +23,8 @@ from edgeflare.pages.page import (
     Section,
     Sentences,
     Table,
+    row_groups,
 )
-from edgeflare.pages.row_groups import row_groups
 from edgeflare.pages.terminal import print_page
 from edgeflare.report.answer_words import (
     answer_cell,

@@ -30,8 +30,7 @@ from edgeflare.statistics.multiple_comparisons import holm
 from edgeflare.survey.baseline import BaselineSurvey, compare
 from edgeflare.survey.gates.gate_judgement import DescribedGate, JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import UNCHANGED, SurveyFacts, headline
+from edgeflare.survey.items.survey_facts import UNCHANGED, Sample, SurveyFacts, headline
 from edgeflare.survey.presentation.survey_words import release_sentence
 from edgeflare.survey.rare_events.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences

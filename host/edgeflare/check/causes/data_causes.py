@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from edgeflare.check.causes.cause import Cause
-from edgeflare.check.causes.cause_evidence import AGREES, KnownToRules
+from edgeflare.check.causes.cause import AGREES, Cause, KnownToRules
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from edgeflare.check.causes.cause import Cause
-from edgeflare.check.causes.cause_evidence import KnownToRules, outcome
+from edgeflare.check.causes.cause import Cause, KnownToRules, outcome
 from edgeflare.check.file_harm import SURELY, file_does_harm
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm

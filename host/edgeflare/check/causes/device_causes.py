@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from edgeflare.check.causes.cause import Cause
-from edgeflare.check.causes.cause_evidence import KnownToRules, outcome
+from edgeflare.check.causes.cause import Cause, KnownToRules, outcome
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.device import OperatorFault, StageFigures
 from edgeflare.check.file_harm import SURELY, file_does_harm

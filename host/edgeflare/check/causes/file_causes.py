@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgeflare.check.causes.cause import Cause, Rule
-from edgeflare.check.causes.cause_evidence import AGREES, KnownToRules, outcome
+from edgeflare.check.causes.cause import AGREES, Cause, KnownToRules, Rule, outcome
 from edgeflare.check.figures.file import FileFault
 from edgeflare.check.file_harm import file_does_harm
 from edgeflare.pages.facts import significant

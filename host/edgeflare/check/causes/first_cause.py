@@ -12,8 +12,7 @@ from itertools import chain
 from typing import Final
 
 from edgeflare.check.causes import data_causes, decision_causes, device_causes, file_causes
-from edgeflare.check.causes.cause import Cause
-from edgeflare.check.causes.cause_evidence import KnownToRules
+from edgeflare.check.causes.cause import Cause, KnownToRules
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import CheckGate

@@ -17,7 +17,7 @@ from edgeflare.diagnose.explain_document import (
 from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.row_groups import row_groups
+from edgeflare.pages.page import row_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 

@@ -26,8 +26,14 @@ from edgeflare.statistics.sequential_test import (
     sums_before,
 )
 from edgeflare.survey.gates.survey_gate import Gate
-from edgeflare.survey.items.sample import Fact
-from edgeflare.survey.items.survey_facts import ACCURACY_DROP, RATES, Flags, SurveyFacts, wrong
+from edgeflare.survey.items.survey_facts import (
+    ACCURACY_DROP,
+    RATES,
+    Fact,
+    Flags,
+    SurveyFacts,
+    wrong,
+)
 from edgeflare.survey.rates.rate_interval import field_interval, rate
 from edgeflare.survey.rates.rate_words import interval, percent, points
 from edgeflare.survey.sampling.sampling_design import Draws, SamplingDesign, SamplingRounds

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.run.seed_ids import device_of
-from edgeflare.survey.items.sample import Fact
 
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -214,3 +213,31 @@ def surprises(facts: SurveyFacts) -> NDArray[np.bool_]:
     ):
         found |= facts.asked & (one.foretold != one.seen)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A question with yes or no about each item, that only the device can answer.
+
+    Attributes:
+        foretold: (items,) bool, what the host's arms say.
+        seen: (items,) bool, what the device says; where it was not asked the value means nothing.
+
+    """
+
+    foretold: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Which items the device was asked about.
+
+    Attributes:
+        stratum: (items,) int64; the items asked in a stratum are a simple random sample of it.
+        asked: (items,) bool.
+
+    """
+
+    stratum: NDArray[np.int64]
+    asked: NDArray[np.bool_]

@@ -18,8 +18,7 @@ import numpy as np
 from edgeflare.record.json_types import Count, Share
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.multiple_comparisons import simultaneous
-from edgeflare.survey.items.sample import Fact, Sample
-from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts, headline
+from edgeflare.survey.items.survey_facts import Fact, Flags, Numbers, Sample, SurveyFacts, headline
 from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, rate
 from edgeflare.survey.rates.slices import right_fact, surveyed
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.weighted_count import CountLimits, gamma_limits
-from edgeflare.survey.items.sample import Fact, Sample
+from edgeflare.survey.items.survey_facts import Fact, Sample
 from edgeflare.survey.rates.rate_interval import Limits, Rate, rate
 
 PERMUTATIONS = 499

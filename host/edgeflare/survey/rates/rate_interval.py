@@ -27,7 +27,7 @@ from edgeflare.statistics.distributions import normal_deviate
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.proportion import wilson_interval
 from edgeflare.statistics.weighted_count import CountLimits, count_limits
-from edgeflare.survey.items.sample import Fact, Sample
+from edgeflare.survey.items.survey_facts import Fact, Sample
 from edgeflare.survey.sampling.strata import StratumWeights
 
 

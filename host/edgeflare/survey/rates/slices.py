@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from edgeflare.record.json_types import Count, CountFromOne, Share
 from edgeflare.statistics.multiple_comparisons import simultaneous
-from edgeflare.survey.items.sample import Fact, Sample
 from edgeflare.survey.items.survey_facts import (
+    Fact,
     Flags,
     Floats,
+    Sample,
     SurveyFacts,
     deviation,
     deviation_strict,

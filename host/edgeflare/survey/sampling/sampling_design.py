@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.items.sample import Sample
-from edgeflare.survey.items.survey_facts import SurveyFacts, surprises
+from edgeflare.survey.items.survey_facts import Sample, SurveyFacts, surprises
 from edgeflare.survey.sampling.strata import Strata, strata_of
 
 FLOOR = 0.4

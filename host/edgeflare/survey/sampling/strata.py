@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.survey.items.sample import Sample
+from edgeflare.survey.items.survey_facts import Sample
 
 LEAST = 64
 """Items of the smallest stratum of a block; more where margins are equal."""
