@@ -36,8 +36,8 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "layers": "Say how far each layer of a compressed model is off, and which of them matter.",
         "inspect": "Say which hidden units have to do with deviations, over many inputs near the"
         " boundary.",
-        "report": "Show what a run found, also a search or a survey that was cut off, or what a "
-        "repair did.",
+        "report": "Show what a check or a run came to, also one that was cut off, and write it for "
+        "others.",
         "export": "Write a finding as a zip that shows the deviation with nothing but numpy and "
         "a runtime.",
     },
