@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from shlex import quote
 from types import MappingProxyType
 from typing import Final
@@ -50,7 +51,7 @@ from edgeflare.report.run_figures import (
     who_was_right,
 )
 from edgeflare.run.gate import counted
-from edgeflare.run.nearness import counts
+from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, to_json
 
@@ -357,9 +358,10 @@ def entry_columns(document: RunDocument, entries: Sequence[Finding]) -> Iterator
     if {counts(entry) for entry in entries} == {False, True}:
         yield EntryColumn("counts", lambda entry: "yes" if counts(entry) else "no")
     yield EntryColumn("strength", lambda entry: number(entry.strength, 3), number=True)
-    if document.replay is None:
-        yield EntryColumn("queries", lambda entry: f"{entry.queries:,}", number=True)
-    yield EntryColumn("dB", show_nearness, number=True)
+    if any(nearness_db(entry) != inf for entry in entries):  # not the seeds as they are
+        if document.replay is None:
+            yield EntryColumn("queries", lambda entry: f"{entry.queries:,}", number=True)
+        yield EntryColumn("dB", show_nearness, number=True)
 
 
 NOT_MEANT: Final = (
