@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-BRIEFLY = "--limit 60 --budget 20s --undecided pass"
+BRIEFLY = "--limit 60 --budget 20s\n--undecided pass"
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,12 @@ def steps_of_the_action(**given: str) -> dict[str, tuple[str, dict[str, str]]]:
 
 
 def test_the_github_action_checks_tells_and_tries_again(tmp_path: Path) -> None:
-    steps = steps_of_the_action(pair=str(EXAMPLE), options=BRIEFLY, regressions="regressions")
+    before, now = tmp_path / "before" / "lenet4", tmp_path / "now" / "lenet4"
+    shutil.copytree(EXAMPLE, before)
+    (before / "compressed.tflite").rename(before / "int8.tflite")
+    described = (before / "pair.toml").read_text().replace("compressed.tflite", "int8.tflite")
+    (before / "pair.toml").write_text(described)
+    steps = steps_of_the_action(pair="before/lenet4", options=BRIEFLY, regressions="regressions")
     summary = tmp_path / "summary.md"
     environment = {"GITHUB_STEP_SUMMARY": str(summary)}
 
@@ -67,10 +72,13 @@ def test_the_github_action_checks_tells_and_tries_again(tmp_path: Path) -> None:
     assert "::notice title=edgeflare check fashion_lenet4%3A gate " in told.stdout
     assert "May ship" in summary.read_text()
     assert (tmp_path / "edgeflare-check" / "check.html").is_file()
-    shutil.copytree(tmp_path / "edgeflare-check" / "near", tmp_path / "regressions" / "near")
+    for kept in ("first", "second"):
+        shutil.copytree(tmp_path / "edgeflare-check" / "near", tmp_path / "regressions" / kept)
+    before.parent.rename(now.parent)  # as on another machine than that of the runs
+    steps = steps_of_the_action(pair="now/lenet4", regressions="regressions")
     again = step("Try known findings again")
-    assert again.returncode == 1  # the example still decides otherwise there
-    assert "fashion_lenet4" in again.stdout
+    assert again.returncode == 1, again.stderr  # the example still decides otherwise there
+    assert all(f"replay-{kept}-" in again.stdout for kept in ("first", "second"))
 
 
 def test_the_gitlab_job_checks_and_reports_whatever_came_of_it(tmp_path: Path) -> None:
