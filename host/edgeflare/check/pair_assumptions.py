@@ -54,7 +54,7 @@ _LEAST: Final = 2
 def assumed_of(compressed: Path, given: Settings) -> Assumption:
     """Return what is assumed of a pair whose compressed model is known.
 
-    Values that are compared as numbers have any tolerance then; see `with_tolerance`.
+    Values that are compared as numbers have no tolerance yet; `loaded_pair` measures one.
 
     Args:
         compressed: file of the compressed model.

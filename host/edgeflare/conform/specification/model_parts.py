@@ -211,7 +211,7 @@ class ReadFrom(Place):
         self._reading = reading
 
     def write(self, setting: Setting, parts: ModelParts) -> None:
-        """Write nothing: `DeclaredOperator.complete` does."""
+        """Write nothing: the operator's specification does, in `form`, `parts` or `complete`."""
 
     def read(self, parts: ModelParts) -> Setting:
         """Return the setting of a model."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
 from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import Choice
@@ -82,10 +81,3 @@ def clamp_limits(activation: str) -> tuple[float, float]:
 def clamped(values: NDArray[np.float64], activation: str) -> NDArray[np.float64]:
     """Return real values after an activation; NaN stays NaN."""
     return np.clip(values, *_LIMITS[activation]) if activation != "NONE" else values
-
-
-def known_activation(name: object) -> str:
-    """Return an activation's name; UnknownOperatorForm for one that is not fused."""
-    if not isinstance(name, str) or name not in _LIMITS:
-        raise UnknownOperatorForm(f"an activation {name}")
-    return name
