@@ -24,8 +24,8 @@ Method = Literal[
 METHOD_HELP: Final = (
     "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
     " rounding change the file in its place, rewrites gives tensors steps of their own, precision"
-    " and weights-only compute in float. shifts,"
-    " the last and slowest, appends operators, and needs a RUN."
+    " and weights-only compute in float. shifts, the last and slowest, appends operators, and needs"
+    " a RUN."
 )
 
 Target = Literal["float", "int8-only"]
