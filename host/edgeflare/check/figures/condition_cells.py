@@ -19,7 +19,7 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
         inputs: largest number of inputs in a cell.
         cells: how many cells, conditions at a severity, were tried.
         unchanged: the inputs as they are.
-        ranked: those of them in which the original still works, those first that lose most.
+        ranked: the cells in which the original still works, those first that lose most.
         further: what those that lose most of all do to other inputs; null where there are too few.
 
     """
