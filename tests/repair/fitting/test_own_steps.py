@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare_protos.kernel_sets import Kernels
@@ -115,6 +116,15 @@ def test_a_pool_whose_means_span_as_much_as_its_values_is_left() -> None:
     plain = np.broadcast_to(corners[:, None, None], (4, *SHAPE[1:])).copy()
     found = give_own_steps(replace(network(), rows=raw(plain), original_rows=plain), untold)
     assert [one.by for one in found.rewrites] == ["QUANTIZE"]
+
+
+def test_whole_numbers_that_stand_for_themselves_are_left() -> None:
+    writer = Writer(network().content)
+    for name in ("narrow", "pooled"):
+        at = next(one.index for one in network().graph.tensors if one.name == name)
+        writer.graph.tensors[at].quantization = None
+    with pytest.raises(UserError, match="no operator of the model forces a step"):
+        give_own_steps(replace(network(), content=writer.content()), untold)
 
 
 def test_what_forces_no_step_is_refused() -> None:

@@ -64,7 +64,7 @@ def give_own_steps(network: QuantizedNetwork, progress: Callable[[int, int], Non
             not run.
 
     """
-    places = list(_places(network.graph))
+    places = [one for one in _places(network.graph) if _is_int8(network.graph, one.tensor)]
     if places:
         fitted = _fitted(network, places, progress)
         kept = [one for one in places if _narrower(network.graph, fitted.graph, one)]
@@ -91,6 +91,12 @@ class _Place:
     readers: tuple[int, ...] = ()
 
 
+def _is_int8(graph: Graph, tensor: int) -> bool:
+    """Whether a tensor has steps: whole numbers that stand for themselves have none."""
+    known = graph.tensors[tensor]
+    return known.dtype == "int8" and len(known.scales) == 1
+
+
 def _places(graph: Graph) -> Iterator[_Place]:
     for one in graph.layers:
         if _pools_all(graph, one):
@@ -105,7 +111,7 @@ def _pools_all(graph: Graph, one: GraphOp) -> bool:
         return False
     (given, *_), (made, *_) = one.inputs, one.outputs
     known, options = graph.tensors[given], graph.options(one.index)
-    if len(known.shape) != _PICTURE or known.dtype != "int8":
+    if len(known.shape) != _PICTURE:
         return False
     whole = graph.tensors[made].shape[1:3] == (1, 1) and (
         options["filterHeight"] >= known.shape[1] and options["filterWidth"] >= known.shape[2]
@@ -118,7 +124,7 @@ def _joined(graph: Graph, one: GraphOp) -> Iterator[_Place]:
     for tensor in one.outputs[:1]:
         readers = consumers(graph, tensor)
         joining = [reader for reader in readers if _leads_to_a_join(graph, reader)]
-        if graph.tensors[tensor].dtype == "int8" and 0 < len(joining) < len(readers):
+        if 0 < len(joining) < len(readers):
             join = next(joined_by(graph, tensor))
             yield _Place(join.index, tensor, tuple(reader.index for reader in joining))
 
