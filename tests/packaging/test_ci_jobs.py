@@ -81,6 +81,15 @@ def test_the_github_action_checks_tells_and_tries_again(tmp_path: Path) -> None:
     assert all(f"replay-{kept}-" in again.stdout for kept in ("first", "second"))
 
 
+def test_a_comment_that_a_fork_may_not_write_fails_no_job(tmp_path: Path) -> None:
+    (tmp_path / "gh").write_text("#!/bin/sh\necho refused >&2\nexit 1\n")
+    (tmp_path / "gh").chmod(0o755)
+    script, own = steps_of_the_action(pair=str(EXAMPLE))["Comment"]
+    told = ran(f'PATH="$PWD:$PATH"\n{script}', tmp_path, own)
+    assert (told.returncode, told.stderr) == (0, "refused\n" * 2)
+    assert told.stdout.startswith("::warning::no comment: ")
+
+
 def test_the_gitlab_job_checks_and_reports_whatever_came_of_it(tmp_path: Path) -> None:
     job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".edgeflare-check"]
     options = "--limit 60 --budget 20s --no-near --strict"
