@@ -70,7 +70,8 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched) -> None:
             names = ("below", "above")
             labels = found[int(seed_id)]["labels"]
             assert original["described"].startswith(f"{names[labels['original']]} (0.")
-            assert device["described"] in one["verdict"]["why"]
+            assert device["described"].startswith(f"{names[labels['device']]} (0.")
+            assert "twin and device agree" in one["verdict"]["why"]
         else:
             (said,) = re.findall(r"the original's is ([\d.e-]+),", one["verdict"]["why"])
             apart = float(said)

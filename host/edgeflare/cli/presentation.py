@@ -40,7 +40,8 @@ class Reported:
         suite = self.suite
         if suite is None:
             return self.files
-        return {**self.files, "--junit": ("junit.xml", lambda: junit_xml(suite()))}
+        first, *others = self.files.items()
+        return dict([first, ("--junit", ("junit.xml", lambda: junit_xml(suite()))), *others])
 
     def cases(self, path: Path) -> Suite:
         """Return the cases, to be told of.

@@ -134,7 +134,8 @@ def report(
         name for name, given in (("--json", as_json), ("--annotations", with_annotations)) if given
     ]
     if prints and len(prints) + len(chosen) > 1:
-        raise UserError(f"{prints[0]} prints, and other switches write files: give it alone")
+        alone = f"give {prints[0]} alone"
+        raise UserError(f"{prints[0]} prints, and the other switches write files: {alone}")
     if not _TO_WATCH.issuperset(chosen) and run.is_dir():
         context.with_resource(written(run))
     reported = _reported(RunDirectory(run))
