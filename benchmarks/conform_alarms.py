@@ -3,7 +3,7 @@
     python benchmarks/conform_alarms.py [--time-limit 20m]
 
 Two runs. On `emulated-xnnpack`, whose kernels are the twin's, nothing may count. On
-`emulated-builtin` what a first run finds is written as known.toml, and a second one with another
+`emulated-builtin` what a first run finds is written as accepted.toml, and a second one with another
 run seed may count one finding more at most: a fault that is rare, or a condition that was drawn too
 tightly.
 """
@@ -27,11 +27,13 @@ def main() -> None:
         folder = Path(name)
         _said("equal kernels", _run(folder / "equal", options.time_limit, "emulated-xnnpack", 1))
         _said("first", _run(folder / "first", options.time_limit, "emulated-builtin", 1))
-        command = [sys.executable, "-m", "edgeflare", "report", str(folder / "first"), "--known"]
+        command = [sys.executable, "-m", "edgeflare", "report", str(folder / "first"), "--accepted"]
         subprocess.run(command, check=True, capture_output=True)
-        known = str(folder / "first" / "known.toml")
-        again = _run(folder / "second", options.time_limit, "emulated-builtin", 2, "--known", known)
-        _said("second, with the first's known.toml", again)
+        names = str(folder / "first" / "accepted.toml")
+        again = _run(
+            folder / "second", options.time_limit, "emulated-builtin", 2, "--accepted", names
+        )
+        _said("second, with the first's accepted.toml", again)
 
 
 def _run(out: Path, time_limit: str, device: str, rng_seed: int, *more: str) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def _run(out: Path, time_limit: str, device: str, rng_seed: int, *more: str) -> 
 
 
 def _said(name: str, document: dict[str, Any]) -> None:
-    counted = [one for one in document["findings"] if one["counted"] and one["known"] is None]
+    counted = [one for one in document["findings"] if one["counted"] and one["accepted"] is None]
     rate = document["models"] / document["seconds"]
     print(
         f"{name}: {len(counted)} count, of {len(document['findings'])} findings; "

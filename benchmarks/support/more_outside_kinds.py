@@ -45,8 +45,8 @@ def _conditions(folder: Path) -> None:
 
 def _known(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "known.toml").write_text(
-        '[[known]]\noperator = "ADD"\ntype = "float32"\nverdict = "device"\n'
+    (folder / "accepted.toml").write_text(
+        '[[accepted]]\noperator = "ADD"\ntype = "float32"\nverdict = "device"\n'
         'symptom = "wrong values"\n'
         'condition = []\nreason = "known"\n'
     )
@@ -256,13 +256,13 @@ MORE_KINDS: Final[Mapping[str, OutsideKind]] = {
     ),
     "known": OutsideKind(
         _known,
-        "known.toml",
+        "accepted.toml",
         "toml",
         [
             (
                 "conform",
-                "--known",
-                "known.toml",
+                "--accepted",
+                "accepted.toml",
                 "--ops",
                 "ADD",
                 "--dtype",

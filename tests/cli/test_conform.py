@@ -100,14 +100,14 @@ def test_its_findings_are_exported_and_replayed(wrapped: Path, tmp_path: Path) -
     assert (said.code, "mended: 0" in said.out) == (1, True), said
 
 
-def test_known_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
+def test_accepted_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
     run = shutil.copytree(wrapped / "run", tmp_path / "run")
-    completed("report", run, "--known")
-    known = run / "known.toml"
-    again = completed(*WRAPPING, "--known", known, "--out", run, "--resume")
-    assert "no fault that is not known, 1 known" in " ".join(again.out.split())
+    completed("report", run, "--accepted")
+    known = run / "accepted.toml"
+    again = completed(*WRAPPING, "--accepted", known, "--out", run, "--resume")
+    assert "no fault that is not accepted, 1 accepted" in " ".join(again.out.split())
     (first, *_) = read_conformance(RunDirectory(run)).findings
-    assert (first.known or "").startswith("found on emulated-builtin ai-edge-litert")
+    assert (first.accepted or "").startswith("found on emulated-builtin ai-edge-litert")
 
 
 def test_a_run_that_has_ended_is_resumed_as_it_was_and_printed_as_asked(sound: Path) -> None:

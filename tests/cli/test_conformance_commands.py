@@ -10,7 +10,7 @@ import pytest
 
 from called_commands import call_here, completed, document_of, refused
 from conformed_runs import conformed_run, constructed_conformance, finding_entry, run_with_files
-from edgeflare.conform.findings.known_findings import read_known
+from edgeflare.conform.findings.accepted_findings import read_accepted
 from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.run.run_directory import RunDirectory
 from made_once import made_once
@@ -27,13 +27,13 @@ def found(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
 def test_known_toml_names_what_counts_as_it_is_read_again(tmp_path: Path) -> None:
     findings = [
         finding_entry(detail='a "quoted" detail\x7f'),
-        finding_entry(2, known="a vendor's", condition=[]),
+        finding_entry(2, accepted="a vendor's", condition=[]),
         finding_entry(3, verdict="shared", counted=False),
         finding_entry(4, operator="ADD then RELU", condition=[]),
     ]
     run = conformed_run(tmp_path, constructed_conformance(findings)).path
-    completed("report", run, "--known")
-    first, second, joined = read_known(run / "known.toml")
+    completed("report", run, "--accepted")
+    first, second, joined = read_accepted(run / "accepted.toml")
     assert (first.operator, first.type, first.verdict) == ("ADD", "uint8", "device")
     assert first.condition == ("size ≥ 8", "sum_ratio_log2 ≥ 7")
     assert first.reason.startswith("found on board tflite-runtime 2.14.0 builtin: a")
@@ -68,7 +68,7 @@ def test_a_replay_says_what_still_fails_and_keeps_it(found: Path, tmp_path: Path
     document = read_conformance(RunDirectory(out))
     (still,) = document.findings
     before = read_conformance(RunDirectory(found)).findings[0]
-    for key in ("number", "operator", "type", "verdict", "symptom", "condition", "known"):
+    for key in ("number", "operator", "type", "verdict", "symptom", "condition", "accepted"):
         assert getattr(still, key) == getattr(before, key)
     assert (still.failing, document.models) == (1, 2)
     assert "replay of 2 findings" in document.warnings[0]
@@ -91,10 +91,10 @@ def test_a_replay_elsewhere_mends_what_other_kernels_do_right(found: Path, tmp_p
 @pytest.mark.slow
 def test_what_is_known_does_not_fail_a_replay(found: Path, tmp_path: Path) -> None:
     document = document_of(found, "conform.json")
-    document["findings"][0]["known"] = "a vendor's"
+    document["findings"][0]["accepted"] = "a vendor's"
     (found / "conform.json").write_text(json.dumps(document))
     said = call_here("replay", found, "--out", tmp_path / "again")
-    assert (said.code, "known: a vendor's" in said.out) == (0, True)
+    assert (said.code, "accepted: a vendor's" in said.out) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,8 @@ OTHERS: dict[str, str] = {
     "conform --from {m}/hal.tflite": "there is no model file … half.tflite",
     "conform --from {m}/outside.tflite": "are not in the file … name a file that has them",
     "conform --from {e}/compressed.tflite --ops FLOOR": "has none of the operators … CONV_2D int8",
-    "conform --known {m}/know.toml": "cannot be read … known.toml",
-    "conform --known {m}/known.toml": "reason is missing: add it",
+    "conform --accepted {m}/know.toml": "cannot be read … accepted.toml",
+    "conform --accepted {m}/accepted.toml": "reason is missing: add it",
     "conform --time-limit 0": "--time-limit '0' … above 0 … 10m",
     "conform --time-limit soon": "--time-limit 'soon' … 90s",
     "conform --models 0": "--models … 1 or more",
@@ -211,7 +211,7 @@ OTHERS: dict[str, str] = {
     "merge {c} --out out": "holds a conformance run",
     "conform --resume --out {c}": "holds a replay of a conformance run",
     "report {c} --csv": "--csv has nothing to write of a conformance run",
-    "report {c} --html --csv": "say --html, --junit, --summary or --known",
+    "report {c} --html --csv": "say --html, --junit, --summary or --accepted",
     "report {c} --json --html": "give --json alone",
     "export {c} 7": "has no finding 7: it has those from 1 to 1",
     "export {c} first": "first is no finding: name it by its number, as reports show it",
@@ -232,7 +232,7 @@ OF_RUNS: dict[str, str] = {
     " builtin, but the one of now has reference",
     "search {e} {small} --scale 254 --out {r} --resume": "{r} belongs to another pair",
     "report {r}s": "there is no run directory {r}s (did you mean '{r}'?): check the path",
-    "report {r} --known": "--known has nothing to write of a search or a replay",
+    "report {r} --accepted": "--accepted has nothing to write of a search or a replay",
     "report {r} --json --csv": "give --json alone",
     "explain {r}s": "there is no run directory {r}s (did you mean '{r}'?): check the path",
     "explain {r} 99 --fleet local --device a": "99 is no finding",
@@ -280,7 +280,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "outside.tflite").write_bytes(_changed(whole, _without_weights))
     (folder / "folder.html").mkdir()
     known = 'operator = "ADD"\ntype = "int8"\nverdict = "device"\nsymptom = "crash"\n'
-    (folder / "known.toml").write_text(f"[[known]]\n{known}")
+    (folder / "accepted.toml").write_text(f"[[accepted]]\n{known}")
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(folder / "small.npz", images=arrays["images"][:4, :8, :8])
     with np.load(EXAMPLES / "spoken_words" / "seeds.npz") as arrays:

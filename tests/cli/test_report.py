@@ -62,7 +62,7 @@ KINDS = {
             "--html": ("conform.html", b"<!doctype html>"),
             "--junit": ("junit.xml", b"<?xml"),
             "--summary": ("summary.md", b"## EdgeFlare kernel conformance: board"),
-            "--known": ("known.toml", b"[[known]]"),
+            "--accepted": ("accepted.toml", b"[[accepted]]"),
         },
     ),
     "repair": Reported(

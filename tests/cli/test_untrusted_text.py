@@ -125,7 +125,7 @@ def write_all(folder: Path) -> None:
         *(show, (*survey, out / "survey")),
         ("report", out / "survey", *page, "--csv"),
         ("conform", "--from", model, *MODELS, "--out", out / "ops"),
-        ("report", out / "ops", *page, "--known"),
+        ("report", out / "ops", *page, "--accepted"),
     )
     number = document_of(out / "run")["findings"][0]["seed_id"]
     said += said_of(given, ("export", out / "run", str(number), "--out", out / "finding.zip"))

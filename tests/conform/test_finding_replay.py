@@ -43,7 +43,7 @@ def test_the_same_kernels_fail_alike_and_what_they_do_right_is_mended(
     assert (wraps.outcome, wraps.judgement.verdict, wraps.counts) == ("still", "device", True)
     assert (sound.outcome, sound.counts) == ("mended", False)
     assert {*wraps.answers} == {"device", "xnnpack", "reference"}
-    known = replace(models[0], finding=structs.replace(models[0].finding, known="a vendor's"))
+    known = replace(models[0], finding=structs.replace(models[0].finding, accepted="a vendor's"))
     (still,) = retried([known], WRAPS)
     assert (still.outcome, still.counts) == ("still", False)
     assert [one.outcome for one in retried(models)] == ["mended", "mended"]

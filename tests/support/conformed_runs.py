@@ -114,7 +114,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "symptom": "wrong values",
         "condition": ["size ≥ 8", "sum_ratio_log2 ≥ 7"],
         "counted": True,
-        "known": None,
+        "accepted": None,
         "failing": 50,
         "places": [],
         "worst": 255.0,

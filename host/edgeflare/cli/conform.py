@@ -30,7 +30,7 @@ from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
-from edgeflare.conform.findings.known_findings import read_known
+from edgeflare.conform.findings.accepted_findings import read_accepted
 from edgeflare.conform.presentation.conform_page import conform_page
 from edgeflare.conform.presentation.conform_terminal import (
     listed_operators,
@@ -62,7 +62,7 @@ def conform(
     time_limit: options.TimeLimit = None,
     models: options.Models = None,
     rng_seed: options.RngSeed = 0,
-    known: options.Known = None,
+    accepted: options.Accepted = None,
     on_fleet: FleetOptions,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
@@ -80,13 +80,13 @@ def conform(
         edgeflare conform --device pixel
         edgeflare conform --device pixel --from model.tflite
         edgeflare conform --device pixel --ops CONV_2D,ADD --dtype int8 --time-limit 2m
-        edgeflare conform --device pixel --known known.toml
+        edgeflare conform --device pixel --accepted accepted.toml
         edgeflare conform --list --ops CONV_2D
 
-    Exit codes: 0 nothing that was tried is wrong that --known does not name; 1 something is; 2 the
-    command has to be corrected; 3 the device, a process or a disk failed; 130 Ctrl-C. After 3 and
-    130 the run directory is valid, and the same command with --out RUN --resume goes on. So does a
-    run that has ended, with a longer --time-limit.
+    Exit codes: 0 nothing that was tried is wrong that --accepted does not name; 1 something is; 2
+    the command has to be corrected; 3 the device, a process or a disk failed; 130 Ctrl-C. After 3
+    and 130 the run directory is valid, and the same command with --out RUN --resume goes on. So
+    does a run that has ended, with a longer --time-limit.
     """
     folder.require_one_way()
     on_fleet.require_complete()
@@ -101,7 +101,7 @@ def conform(
         seconds = before.seconds if seconds is None else seconds
     if models is None and seconds is None:
         seconds = options.DEFAULT_SECONDS
-    named = () if known is None else read_known(known)
+    named = () if accepted is None else read_accepted(accepted)
     reading, about_model = None, None
     if model is not None:
         model = model_or_compressed(model)

@@ -104,12 +104,12 @@ RngSeed = Annotated[
     int,
     typer.Option(min=0, max=MOST, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG),
 ]
-Known = Annotated[
+Accepted = Annotated[
     Path | None,
     typer.Option(
-        metavar="known.toml",
-        help="Findings that are known: they are listed, and do not count for the exit code. "
-        "`edgeflare report RUN --known` writes those of a run to RUN/known.toml.",
+        metavar="accepted.toml",
+        help="Findings that are accepted: they are listed, and do not count for the exit code. "
+        "`edgeflare report RUN --accepted` writes those of a run to RUN/accepted.toml.",
         rich_help_panel=_JUDGED,
     ),
 ]

@@ -25,7 +25,7 @@ from edgeflare.cli.run_options import RunFolder
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import OpenedConformance, open_conformance
 from edgeflare.conform.drafts.model_reading import ModelReading
-from edgeflare.conform.findings.known_findings import KnownFinding
+from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.presentation.conform_terminal import look_lines
 from edgeflare.conform.record.conform_document import (
     ConformDocument,
@@ -55,7 +55,7 @@ class RequestedConformance:
         request: what is drawn.
         model: what is known of the model that the user named; None for none.
         reading: operators of that model; None for none.
-        known: findings that do not count.
+        accepted: findings that do not count.
         folder: whether the run begins anew, replaces one or goes on.
 
     """
@@ -63,7 +63,7 @@ class RequestedConformance:
     request: ConformRequest
     model: ModelCoverage | None
     reading: ModelReading | None
-    known: Sequence[KnownFinding]
+    accepted: Sequence[AcceptedFinding]
     folder: RunFolder
 
 
@@ -93,7 +93,7 @@ def run_requested_conformance(
             journal = begin_journal(path, header, overwrite=asked.folder.overwrite)
         stack.callback(journal.close)
         run = ConformanceRun(
-            header, RunDirectory(path), journal, asked.model, asked.reading, asked.known
+            header, RunDirectory(path), journal, asked.model, asked.reading, asked.accepted
         )
         try:
             with observe(console) as observer:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from edgeflare.cli.presentation import Reported, page_bytes
+from edgeflare.conform.findings.accepted_findings import accepted_table
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
-from edgeflare.conform.findings.known_findings import known_table
 from edgeflare.conform.presentation.conform_page import conform_page
 from edgeflare.conform.presentation.conform_words import (
     asked_besides_cells,
@@ -42,7 +42,7 @@ def reported_conformance(directory: RunDirectory) -> Reported:
         {
             "--html": ("conform.html", lambda: page_bytes(page)),
             "--summary": ("summary.md", lambda: markdown_page(page).encode()),
-            "--known": ("known.toml", lambda: known_text(document).encode()),
+            "--accepted": ("accepted.toml", lambda: accepted_text(document).encode()),
         },
         "a conformance run",
         lambda: conform_suite(document),
@@ -123,8 +123,8 @@ def _line(finding: FoundFault) -> str:
     return "; ".join(part for part in said if part)
 
 
-def known_text(document: ConformDocument) -> str:
-    """Return a `known.toml` that names the findings of a run that count.
+def accepted_text(document: ConformDocument) -> str:
+    """Return a `accepted.toml` that names the findings of a run that count.
 
     A bias is named without its condition. It is a mean, which some models show and others like
     them do not, so that another run learns another condition.
@@ -136,10 +136,10 @@ def known_text(document: ConformDocument) -> str:
     device = document.device
     where = f"{device.name} {device.runtime} {device.runtime_version} {device.kernels}"
     return "\n".join(
-        known_table(
+        accepted_table(
             FindingKey(one.operator, one.type, one.verdict, one.symptom, one.counted),
             FaultCondition.parsed([] if one.symptom == "biased" else one.condition),
-            one.known or f"found on {where}: {one.detail}",
+            one.accepted or f"found on {where}: {one.detail}",
         )
         for one in document.findings
         if one.counted

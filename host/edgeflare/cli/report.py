@@ -67,12 +67,12 @@ Csv = Annotated[
 Summary = Annotated[
     bool, typer.Option("--summary", help="Write RUN/summary.md, for the page of a CI job.")
 ]
-Known = Annotated[
+Accepted = Annotated[
     bool,
     typer.Option(
-        "--known",
-        help="Of a conformance run: write RUN/known.toml, its findings as `edgeflare conform"
-        " --known` takes them. Copy it before you edit it.",
+        "--accepted",
+        help="Of a conformance run: write RUN/accepted.toml, its findings as `edgeflare conform"
+        " --accepted` takes them. Copy it before you edit it.",
     ),
 ]
 Annotations = Annotated[
@@ -108,7 +108,7 @@ def report(
     junit: JUnit = False,
     csv: Csv = False,
     with_summary: Summary = False,
-    known: Known = False,
+    accepted: Accepted = False,
     with_annotations: Annotations = False,
     as_json: AsJson = False,
     _quiet: Quiet = False,
@@ -127,7 +127,7 @@ def report(
         "--junit": junit,
         "--csv": csv,
         "--summary": with_summary,
-        "--known": known,
+        "--accepted": accepted,
     }
     chosen = [name for name, given in switches.items() if given]
     prints = [

@@ -25,7 +25,7 @@ from edgeflare.conform.drafts.drawing import PairDrawing, UniformDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.drafts.near_drawing import NearDrawing
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.findings.known_findings import KnownFinding
+from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -71,7 +71,7 @@ class ConformanceRun:
         journal: the run's journal, locked.
         model: what is known of the model that the user named before the run; None for none.
         reading: operators of that model; None for none.
-        known: findings that do not count.
+        accepted: findings that do not count.
 
     """
 
@@ -80,7 +80,7 @@ class ConformanceRun:
     journal: ConformJournal
     model: ModelCoverage | None
     reading: ModelReading | None
-    known: Sequence[KnownFinding]
+    accepted: Sequence[AcceptedFinding]
 
 
 def run_conformance(
@@ -109,7 +109,7 @@ def run_conformance(
     ending = _Ending(rounds, interrupted)
     stopped_by = _draw(rounds, _draft_sources(request, run.reading, coverage), request, ending)
     findings = found_findings(
-        *(rounds, run.directory, run.known, _NotedShrinking(observer, rounds.clock)),
+        *(rounds, run.directory, run.accepted, _NotedShrinking(observer, rounds.clock)),
         over=lambda: ending.has_come(request.seconds),
     )
     if ending.cut_short is not None:

@@ -92,7 +92,7 @@ class RetriedFinding:
     def counts(self) -> bool:
         """Whether it counts for the exit code."""
         fails = self.outcome in ("still", "otherwise")
-        return fails and self.judgement.counted and self.finding.known is None
+        return fails and self.judgement.counted and self.finding.accepted is None
 
 
 def retried_findings(

@@ -57,7 +57,7 @@ def test_all_parts_are_in_it() -> None:
     ("changed", "mark"),
     [
         ({}, "fails"),
-        ({"known": "a vendor's"}, "known"),
+        ({"accepted": "a vendor's"}, "accepted"),
         ({"verdict": "shared", "counted": False}, "shared"),
         ({"verdict": "host", "counted": False}, "host"),
     ],
@@ -74,7 +74,7 @@ def test_the_map_marks_what_fails(changed: dict[str, Any], mark: str) -> None:
 def test_each_kind_of_finding_has_its_section() -> None:
     several = [
         finding_entry(),
-        finding_entry(2, known="a vendor's"),
+        finding_entry(2, accepted="a vendor's"),
         finding_entry(3, verdict="shared", counted=False),
         finding_entry(4, verdict="undefined", counted=False, symptom="not finite", worst=None),
         finding_entry(5, verdict="host", counted=False),
@@ -82,10 +82,10 @@ def test_each_kind_of_finding_has_its_section() -> None:
     page = rendered(constructed_conformance(several))
     named = [one["id"] for one in page.all("section")]
     assert named == [
-        *("new", "known", "shared", "undefined", "host"),
+        *("new", "accepted", "shared", "undefined", "host"),
         *("covered", "map", "refused", "ran"),
     ]
-    assert "known a vendor's" in page.text
+    assert "accepted a vendor's" in page.text
     assert "worst not finite" in page.text
     nothing = constructed_conformance(
         [], cells=[], refused=[], stopped_by="interrupt", model=HALF_TRIED
@@ -98,7 +98,7 @@ def test_each_kind_of_finding_has_its_section() -> None:
 
 def test_hostile_names_stay_text() -> None:
     document = conformance_fields(warnings=[HOSTILE])
-    hostile = finding_fields(detail=HOSTILE, condition=[HOSTILE], known=HOSTILE)
+    hostile = finding_fields(detail=HOSTILE, condition=[HOSTILE], accepted=HOSTILE)
     hostile["smallest"]["operators"][0]["settings"][HOSTILE] = HOSTILE
     document["findings"] = [hostile]
     document["device"]["name"] = HOSTILE
@@ -120,7 +120,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with all marks, long conditions, and more types than a telephone is wide."""
     several = [
         finding_entry(condition=["a_very_long_name_of_a_setting > another_very_long_name_of_one"]),
-        finding_entry(2, operator="EXP", type="int8", known="a vendor's"),
+        finding_entry(2, operator="EXP", type="int8", accepted="a vendor's"),
         finding_entry(3, operator="MUL", type="int8", verdict="shared", counted=False),
         finding_entry(4, operator="DIV", type="int8", verdict="host", counted=False),
     ]

@@ -39,7 +39,7 @@ from edgeflare.pages.terminal import print_page
 
 SCHEMA = json.loads((files("edgeflare.conform.record") / "conform.schema.json").read_bytes())
 SHARED = finding_entry(verdict="shared", counted=False)
-KNOWN = finding_entry(known="wraps")
+KNOWN = finding_entry(accepted="wraps")
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ KNOWN = finding_entry(known="wraps")
     [
         ([], "no fault, in"),
         ([SHARED], "no fault, in"),
-        ([KNOWN], "no fault that is not known, 1 known, in"),
+        ([KNOWN], "no fault that is not accepted, 1 accepted, in"),
         ([finding_entry()], "1 fault in 1 operator, in"),
-        ([finding_entry(), finding_entry(2), KNOWN], "2 faults in 1 operator, 1 known, in"),
+        ([finding_entry(), finding_entry(2), KNOWN], "2 faults in 1 operator, 1 accepted, in"),
         ([finding_entry(), finding_entry(2, operator="MUL")], "2 faults in 2 operators, in"),
     ],
 )
@@ -70,7 +70,7 @@ def test_each_finding_is_in_one_section_and_those_that_count_come_first() -> Non
         finding_entry(),
     ]
     sections = finding_sections(constructed_conformance(findings))
-    assert [one.id for one in sections] == ["new", "known", "shared", "undefined", "host"]
+    assert [one.id for one in sections] == ["new", "accepted", "shared", "undefined", "host"]
     shown = [finding for one in sections for finding in one.findings]
     assert sorted(one.number for one in shown) == sorted(one.number for one in findings)
     assert finding_sections(constructed_conformance([])) == []
@@ -190,8 +190,8 @@ def test_what_fails_comes_first_on_a_terminal_with_its_whole_condition() -> None
     assert "models: 1\n" in said
     assert said.index("The device fails") < said.index("Device and twin fail alike")
     assert said.endswith("see it: edgeflare report runs/one --html")
-    known = printed(constructed_conformance([finding_entry(known="a vendor's")]))
-    assert "known: a vendor's" in known
+    known = printed(constructed_conformance([finding_entry(accepted="a vendor's")]))
+    assert "accepted: a vendor's" in known
 
 
 def test_a_crash_has_no_size_and_an_infinity_is_named() -> None:
@@ -221,7 +221,7 @@ def test_of_findings_that_were_tried_again_those_that_fail_come_first() -> None:
     written = io.StringIO()
     lines = [
         RetryLine(finding_entry(1), "mended", ""),
-        RetryLine(finding_entry(2, known="a vendor's"), "still", "14 of 68 values are wrong"),
+        RetryLine(finding_entry(2, accepted="a vendor's"), "still", "14 of 68 values are wrong"),
         RetryLine(finding_entry(3), "refused", "unknown \x1b[2J version"),
         RetryLine(finding_entry(4), "otherwise", "crash, crash: SIGSEGV"),
     ]
@@ -232,7 +232,7 @@ def test_of_findings_that_were_tried_again_those_that_fail_come_first() -> None:
     places = [said.index(title) for title in titles]
     assert places == sorted(places)
     assert "2 ADD uint8: wrong values when size ≥ 8, sum_ratio_log2 ≥ 7" in said
-    assert "now: 14 of 68 values are wrong; known: a vendor's" in said
+    assert "now: 14 of 68 values are wrong; accepted: a vendor's" in said
     assert "now: crash, crash: SIGSEGV" in said
     assert "\x1b" not in written.getvalue()
 
@@ -255,7 +255,7 @@ def test_a_summary_has_the_headline_the_findings_and_what_was_covered() -> None:
 @pytest.mark.parametrize(
     ("changed", "mark", "said"),
     [
-        ({}, "✅", "### The device fails, as is known"),
+        ({}, "✅", "### The device fails, as is accepted"),
         ({"stopped_by": "sigterm"}, "⚠️", "It ended when it was stopped by SIGTERM."),
         ({"model": HALF_TRIED}, "⚠️", "Mfcc × 2 (52 % of the arithmetic, the operator is not"),
         ({"model": {**HALF_TRIED, "arithmetic_tried": 500}}, "✅", "Mfcc × 2"),
@@ -264,7 +264,7 @@ def test_a_summary_has_the_headline_the_findings_and_what_was_covered() -> None:
 def test_a_summary_passes_a_whole_run_without_new_findings(
     changed: dict[str, Any], mark: str, said: str
 ) -> None:
-    known = [finding_entry(known="a vendor's")]
+    known = [finding_entry(accepted="a vendor's")]
     summary = markdown_of(constructed_conformance(known, **changed))
     assert f"\n{mark} board" in summary
     assert said in summary
@@ -316,7 +316,7 @@ def test_each_operator_and_type_is_a_case_and_what_counts_fails() -> None:
 
 
 def test_what_is_known_or_shared_passes() -> None:
-    known = finding_entry(known="a vendor's")
+    known = finding_entry(accepted="a vendor's")
     shared = finding_entry(2, verdict="shared", counted=False)
     suite = suite_of(constructed_conformance([known, shared]))
     assert (suite.attrib["failures"], outcomes(suite)["ADD uint8"]) == ("0", "")

@@ -24,7 +24,7 @@ from conforming import (
     faulty_arms,
 )
 from drafting import chain
-from edgeflare.cli.conformance_presentation import known_text
+from edgeflare.cli.conformance_presentation import accepted_text
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
@@ -32,7 +32,7 @@ from edgeflare.conform.drafts.draft import Draft, drafted
 from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
 from edgeflare.conform.finding_replay import retried_findings
-from edgeflare.conform.findings.known_findings import KnownFinding, read_known
+from edgeflare.conform.findings.accepted_findings import AcceptedFinding, read_accepted
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
@@ -42,7 +42,9 @@ from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 
-KNOWN = (KnownFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),)
+KNOWN = (
+    AcceptedFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),
+)
 
 
 def _found(
@@ -50,11 +52,11 @@ def _found(
     folder: Path,
     observer: SeenProgress | None = None,
     *,
-    known: Sequence[KnownFinding] = (),
+    accepted: Sequence[AcceptedFinding] = (),
     over: bool = False,
 ) -> list[ConformFinding]:
     seen = observer or SeenProgress()
-    return found_findings(rounds, RunDirectory(folder), known, seen, lambda: over)
+    return found_findings(rounds, RunDirectory(folder), accepted, seen, lambda: over)
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +120,11 @@ def test_a_finding_that_the_user_knows_does_not_count(
     run: tuple[Path, ConformRounds], tmp_path: Path
 ) -> None:
     _, rounds = run
-    known, other = _found(rounds, tmp_path, known=KNOWN, over=True)
-    assert (known.known, known.counts, known.judgement.counted) == ("a fused clamp", False, True)
-    assert (other.known, other.counts) == (None, True)
+    known, other = _found(rounds, tmp_path, accepted=KNOWN, over=True)
+    assert (known.accepted, known.counts, known.judgement.counted) == ("a fused clamp", False, True)
+    assert (other.accepted, other.counts) == (None, True)
     unlike = replace(KNOWN[0], condition=("activation is RELU",))
-    assert _found(rounds, tmp_path, known=[unlike], over=True)[0].counts
+    assert _found(rounds, tmp_path, accepted=[unlike], over=True)[0].counts
 
 
 @pytest.mark.slow
@@ -231,13 +233,13 @@ def _arms(*faults: PlantedFault, twin: Sequence[PlantedFault] = ()) -> Arms:
 
 
 def _run(
-    folder: Path, arms: Arms, known: Sequence[KnownFinding] = (), *, over: bool = False
+    folder: Path, arms: Arms, accepted: Sequence[AcceptedFinding] = (), *, over: bool = False
 ) -> list[ConformFinding]:
     """Return the findings of a run of 24 models of up to four operators, or of its journal."""
     with conforming(folder, arms, CELLS) as (rounds, _):
         rounds.coverage = Coverage(CELLS, allowed_pairs(CELLS))
         rounds.draw(PairDrawing(rounds.coverage, np.random.default_rng(1)), 24)
-        return _found(rounds, folder, known=known, over=over)
+        return _found(rounds, folder, accepted=accepted, over=over)
 
 
 def _of_drafts(folder: Path, arms: Arms, *drafts: Draft) -> list[ConformFinding]:
@@ -344,15 +346,15 @@ def test_what_counts_is_numbered_before_what_does_not(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_report_writes_is_known_in_the_next_run(tmp_path: Path) -> None:
     (found,) = _run(tmp_path, _arms(FUSED))
-    path = tmp_path / "known.toml"
-    path.write_text(known_text(constructed_conformance([found.entry()])))
-    known = read_known(path)
-    (again,) = _run(tmp_path, _arms(FUSED), known)
+    path = tmp_path / "accepted.toml"
+    path.write_text(accepted_text(constructed_conformance([found.entry()])))
+    accepted = read_accepted(path)
+    (again,) = _run(tmp_path, _arms(FUSED), accepted)
     assert (again.operator, again.counts) == ("RELU then NEG", False)
-    assert again.known is not None
+    assert again.accepted is not None
     other = tmp_path / "other"
     other.mkdir()
-    assert [(one.operator, one.counts) for one in _run(other, _arms(OTHER), known)] == [
+    assert [(one.operator, one.counts) for one in _run(other, _arms(OTHER), accepted)] == [
         ("NEG then ABS", True)
     ]
 

@@ -39,8 +39,8 @@ from edgeflare.pages.page import (
 
 _MAP = (
     "How many models of each were run. Strong colour: the device fails. Pale: device and twin fail"
-    " alike, or the fault is known. In the colour of links: only kernels of the host fail. Italic:"
-    " the device refuses all."
+    " alike, or the fault is accepted. In the colour of links: only kernels of the host fail."
+    " Italic: the device refuses all."
 )
 
 
@@ -94,13 +94,13 @@ def _mark(document: ConformDocument) -> Mark:
 
 
 def _card(one: FoundFault) -> Card:
-    known = [("known", one.known)] if one.known is not None else []
+    accepted = [("accepted", one.accepted)] if one.accepted is not None else []
     facts = [
         ("when", condition_words(one)),
         ("worst", worst_words(one) or "–"),
         ("wrong", wrong_words(one) or "–"),
         ("models", f"{one.failing:,}"),
-        *known,
+        *accepted,
     ]
     return Card(
         id=f"finding-{one.number}",
@@ -190,7 +190,7 @@ def _map_mark(findings: Sequence[FoundFault]) -> str:
     """Return the worst that findings say of their cell."""
     marks = {
         "fails": any(one.is_new for one in findings),
-        "known": any(one.counted for one in findings),
+        "accepted": any(one.counted for one in findings),
         "shared": any(one.verdict != "host" for one in findings),
         "host": bool(findings),
     }

@@ -74,12 +74,12 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
 
 
 def _retry_card(line: RetryLine) -> Card:
-    known = [("known", line.finding.known)] if line.finding.known is not None else []
+    accepted = [("accepted", line.finding.accepted)] if line.finding.accepted is not None else []
     return Card(
         id=str(line.finding.number),
         number=str(line.finding.number),
         title=finding_sentence(line.finding),
-        facts=[*([("now", line.detail)] if line.detail else []), *known],
+        facts=[*([("now", line.detail)] if line.detail else []), *accepted],
     )
 
 

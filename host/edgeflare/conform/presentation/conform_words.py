@@ -31,16 +31,16 @@ def headline(document: ConformDocument) -> str:
     """
     device = document.device
     new = [one for one in document.findings if one.is_new]
-    known = sum(one.counted and one.known is not None for one in document.findings)
+    accepted = sum(one.counted and one.accepted is not None for one in document.findings)
     operators = len({one.operator for one in new})
     said = (
         f"{count_of(len(new), 'fault')} in {count_of(operators, 'operator')}"
         if new
-        else "no fault that is not known"
-        if known
+        else "no fault that is not accepted"
+        if accepted
         else "no fault"
     )
-    besides = f", {known} known" if known else ""
+    besides = f", {accepted} accepted" if accepted else ""
     runtime = f"{device.runtime} {device.runtime_version}, {device.kernels}"
     models = count_of(document.models, "model")
     cells = cells_of(document.coverage.cells.covered)
@@ -105,7 +105,7 @@ def finding_sections(document: ConformDocument) -> list[FindingSection]:
     sections = (
         FindingSection("new", "The device fails", [one for one in counted if one.is_new]),
         FindingSection(
-            "known", "The device fails, as is known", [x for x in counted if not x.is_new]
+            "accepted", "The device fails, as is accepted", [x for x in counted if not x.is_new]
         ),
         FindingSection(
             "shared", "Device and twin fail alike", [x for x in rest if x.verdict == "shared"]
@@ -206,7 +206,7 @@ def witness_sentence(finding: FoundFault) -> str:
         f"wrong: {wrong}" if wrong else "",
         count_of(finding.failing, "model"),
         "" if finding.smallest.repeats else "its smallest model did not fail again",
-        f"known: {finding.known}" if finding.known is not None else "",
+        f"accepted: {finding.accepted}" if finding.accepted is not None else "",
     )
     return "; ".join(part for part in parts if part)
 

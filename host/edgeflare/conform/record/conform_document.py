@@ -201,7 +201,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         symptom: how it fails.
         condition: predicates that all failing models share and others lack.
         counted: whether it is a fault of the device.
-        known: the reason that the user gave for it; null for what is new.
+        accepted: the reason that the user gave for it; null for what is new.
         failing: number of models that fail in this way.
         places: positions of the operators in the model of `--from` that fail so as they stand, of
             equal ones the first.
@@ -220,7 +220,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     symptom: FaultSymptom
     condition: tuple[str, ...]
     counted: bool
-    known: str | None
+    accepted: str | None
     failing: CountFromOne
     places: tuple[Count, ...]
     worst: Number | None
@@ -232,7 +232,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_new(self) -> bool:
         """Whether it counts for the exit code."""
-        return self.counted and self.known is None
+        return self.counted and self.accepted is None
 
 
 class SmallestStored(msgspec.Struct, frozen=True, kw_only=True):

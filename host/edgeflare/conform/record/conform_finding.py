@@ -58,7 +58,7 @@ class ConformFinding:
         failing: models that fail in this way.
         judgement: the worst that was said of them; verdict and symptom are those of all.
         smallest: the smallest model that fails so, as far as there was time to look for it.
-        known: the reason that the user gave for it; None for what is new.
+        accepted: the reason that the user gave for it; None for what is new.
         places: positions of the operators of the user's model that fail so as they stand.
 
     """
@@ -70,13 +70,13 @@ class ConformFinding:
     failing: int
     judgement: KernelJudgement
     smallest: SmallestModel
-    known: str | None = None
+    accepted: str | None = None
     places: tuple[int, ...] = ()
 
     @property
     def counts(self) -> bool:
         """Whether it counts for the exit code."""
-        return self.judgement.counted and self.known is None
+        return self.judgement.counted and self.accepted is None
 
     def entry(self) -> FoundFault:
         """Return what the document says of it."""
@@ -89,7 +89,7 @@ class ConformFinding:
             symptom=cast("FaultSymptom", self.judgement.symptom),
             condition=tuple(self.condition.texts),
             counted=self.judgement.counted,
-            known=self.known,
+            accepted=self.accepted,
             failing=self.failing,
             places=self.places,
             worst=kept_error(self.judgement.worst),

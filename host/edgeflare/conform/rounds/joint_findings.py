@@ -13,9 +13,13 @@ from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import NodeGraphs, drafted
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.findings.accepted_findings import (
+    AcceptedFinding,
+    accepted_reason,
+    joined_name,
+)
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
-from edgeflare.conform.findings.known_findings import KnownFinding, joined_name, known_reason
 from edgeflare.conform.findings.model_shrinking import (
     Shrinking,
     fewest_operators,
@@ -79,7 +83,7 @@ class JoinedFindings:
 
     @property
     def counted(self) -> list[bool]:
-        """Of the findings so far in their order, which count if they are not known."""
+        """Of the findings so far in their order, which count if they are not accepted."""
         return [group.smallest.said.counted for group in self._groups]
 
     def shrink(self, counted: bool, show: Callable[[], None], over: Callable[[], bool]) -> None:
@@ -116,14 +120,14 @@ class JoinedFindings:
         self.done = len(self._groups)
 
     def stored(
-        self, numbers: Sequence[int], directory: RunDirectory, known: Sequence[KnownFinding]
+        self, numbers: Sequence[int], directory: RunDirectory, accepted: Sequence[AcceptedFinding]
     ) -> list[ConformFinding]:
         """Store the smallest models of the findings, and return them.
 
         Args:
             numbers: numbers of the findings.
             directory: the run directory.
-            known: findings that do not count.
+            accepted: findings that do not count.
 
         """
         several = [self._trials.posed(group.smallest.candidate) for group in self._groups]
@@ -136,7 +140,7 @@ class JoinedFindings:
             repeats = one is not None and _are_alike(one[0], group.smallest.said)
             said, asked = one or (group.smallest.said, {})
             name = store_finding(directory, number, model.whole, {**all_, **asked}, ())
-            reason = known_reason(group.key, (), known)
+            reason = accepted_reason(group.key, (), accepted)
             found.append(_finding(number, group, said, repeats, name, reason))
         return found
 
@@ -366,7 +370,7 @@ def _finding(
     said: KernelJudgement,
     repeats: bool,
     file: str,
-    known: str | None,
+    accepted: str | None,
 ) -> ConformFinding:
     best = group.smallest.candidate
     return ConformFinding(
@@ -379,7 +383,7 @@ def _finding(
         smallest=SmallestModel(
             best.draft, said, best.elements, best.rows, group.smallest.runs, repeats, file
         ),
-        known=known,
+        accepted=accepted,
     )
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
+from edgeflare.conform.findings.accepted_findings import AcceptedFinding, accepted_reason
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup
-from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -91,7 +91,7 @@ class _Shrunk:
 def found_findings(
     rounds: ConformRounds,
     directory: RunDirectory,
-    known: Sequence[KnownFinding],
+    accepted: Sequence[AcceptedFinding],
     observer: ShrinkObserver,
     over: Callable[[], bool],
 ) -> list[ConformFinding]:
@@ -100,7 +100,7 @@ def found_findings(
     Args:
         rounds: rounds that have ended.
         directory: the run directory.
-        known: findings that do not count.
+        accepted: findings that do not count.
         observer: is shown the progress.
         over: whether there is no time left.
 
@@ -127,10 +127,10 @@ def found_findings(
     judged = _judged_best(shrunk, rounds, graphs)
     numbers = _numbers([*(one.group.key.counted for one in shrunk), *joined.counted])
     found = [
-        _finding(number, one, said, rounds, directory, known)
+        _finding(number, one, said, rounds, directory, accepted)
         for number, one, said in zip(numbers, shrunk, judged, strict=False)
     ]
-    found += joined.stored(numbers[len(shrunk) :], directory, known)
+    found += joined.stored(numbers[len(shrunk) :], directory, accepted)
     return sorted(found, key=lambda one: one.number)
 
 
@@ -241,7 +241,7 @@ def _finding(
     said: tuple[KernelJudgement, Mapping[str, ModelAnswer]],
     rounds: ConformRounds,
     directory: RunDirectory,
-    known: Sequence[KnownFinding],
+    accepted: Sequence[AcceptedFinding],
 ) -> ConformFinding:
     key, cell = one.group.key, (one.group.key.operator, one.group.key.type)
     observations = [rounds.state.observations[cell][at] for at in one.group.failing]
@@ -255,7 +255,7 @@ def _finding(
     settings = [observation.settings for observation in observations]
     given = {rounds.state.nodes[cell][at].given for at in one.group.failing}
     places = tuple(sorted(place for place in given if place is not None))
-    reason = known_reason(key, settings, known)
+    reason = accepted_reason(key, settings, accepted)
     return ConformFinding(
         number, *cell, one.group.condition, len(judgements), worst, smallest, reason, places
     )

@@ -1,4 +1,4 @@
-"""Findings that a user knows: `known.toml`, and which findings of a run it names."""
+"""Findings that a user accepts: `accepted.toml`, and which findings of a run it names."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "cras
 _BEYOND = 0.05
 """Share of a finding's models that may lie beyond the conditions that name it."""
 
-TABLES = "known"
-"""The one key of a file: `[[known]]` begins a table."""
+TABLES = "accepted"
+"""The one key of a file: `[[accepted]]` begins a table."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFinding:
+class AcceptedFinding:
     """What a table says.
 
     Attributes:
@@ -100,25 +100,25 @@ class KnownFinding:
         return FaultCondition.parsed(self.condition).held(failing)
 
 
-def known_reason(
-    key: FindingKey, failing: Sequence[Mapping[str, Setting]], known: Sequence[KnownFinding]
+def accepted_reason(
+    key: FindingKey, failing: Sequence[Mapping[str, Setting]], accepted: Sequence[AcceptedFinding]
 ) -> str | None:
     """Return the reason that a user gave for a finding, None for one that is new.
 
-    It is known where its failing models, but for one in twenty, meet the condition of one table or
-    another: what was one finding in another run may be two in this, or the other way about, and
+    It is accepted where its failing models, but for one in twenty, meet the condition of one table
+    or another: what was one finding in another run may be two in this, or the other way about, and
     where a condition ends is learned from the models of one run.
 
     Args:
         key: the finding's key.
         failing: the settings of its failing models.
-        known: what the user knows.
+        accepted: what the user accepts.
 
     Returns:
         The reason of the table that most of them meet, of several the first.
 
     """
-    named = [one for one in known if one.names(key)]
+    named = [one for one in accepted if one.names(key)]
     table = SettingsTable(failing)
     held = [one.held(table) for one in named]
     if not named or np.any(held, axis=0).sum() < (1 - _BEYOND) * len(failing):
@@ -126,8 +126,8 @@ def known_reason(
     return named[int(np.argmax(np.sum(held, axis=1)))].reason
 
 
-def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
-    """Return the table of a `known.toml` that names a finding."""
+def accepted_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
+    """Return the table of a `accepted.toml` that names a finding."""
     values: Mapping[str, object] = {
         "operator": key.operator,
         "type": key.type,
@@ -144,7 +144,7 @@ def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
     return "\n".join([f"[[{TABLES}]]", *lines, ""])
 
 
-def read_known(path: Path) -> tuple[KnownFinding, ...]:
+def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
     """Return the tables of a file, in their order.
 
     Raises:
@@ -165,7 +165,7 @@ def read_known(path: Path) -> tuple[KnownFinding, ...]:
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
     return tuple(
-        constructed(KnownFinding, table, f"{path}: table {number}")
+        constructed(AcceptedFinding, table, f"{path}: table {number}")
         for number, table in enumerate(tables, 1)
     )
 

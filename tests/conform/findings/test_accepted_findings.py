@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformed_runs import constructed_conformance, finding_entry
-from edgeflare.cli.conformance_presentation import known_text
+from edgeflare.cli.conformance_presentation import accepted_text
+from edgeflare.conform.findings.accepted_findings import (
+    AcceptedFinding,
+    accepted_reason,
+    accepted_table,
+    read_accepted,
+)
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
-from edgeflare.conform.findings.known_findings import (
-    KnownFinding,
-    known_reason,
-    known_table,
-    read_known,
-)
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import UserError
 
 KEY = FindingKey("CONV_2D", "float32", "device", "wrong values", counted=True)
 WIDE = FaultCondition.parsed(["padding is SAME", "stride_w > kernel_w"])
-TABLE = known_table(KEY, WIDE, "tensorflow 61815")
+TABLE = accepted_table(KEY, WIDE, "tensorflow 61815")
 FAILING: list[Mapping[str, Setting]] = [
     {"padding": "SAME", "stride_w": 3, "kernel_w": 2},
     {"padding": "SAME", "stride_w": 2, "kernel_w": 1},
@@ -32,7 +32,7 @@ FAILING: list[Mapping[str, Setting]] = [
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "known.toml"
+    path = folder / "accepted.toml"
     path.write_text(text)
     return path
 
@@ -41,9 +41,9 @@ def written(folder: Path, text: str) -> Path:
 @given(reason=st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
 def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "known.toml"
-        path.write_text(known_table(KEY, WIDE, reason), encoding="utf-8", newline="")
-        assert read_known(path)[0].reason == reason
+        path = Path(folder) / "accepted.toml"
+        path.write_text(accepted_table(KEY, WIDE, reason), encoding="utf-8", newline="")
+        assert read_accepted(path)[0].reason == reason
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
     ],
 )
 def test_another_operator_type_verdict_or_symptom_is_new(tmp_path: Path, key: FindingKey) -> None:
-    assert known_reason(key, FAILING, read_known(written(tmp_path, TABLE))) is None
+    assert accepted_reason(key, FAILING, read_accepted(written(tmp_path, TABLE))) is None
 
 
 def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path: Path) -> None:
-    known = read_known(written(tmp_path, TABLE))
-    assert known_reason(KEY, FAILING, known) == "tensorflow 61815"
+    accepted = read_accepted(written(tmp_path, TABLE))
+    assert accepted_reason(KEY, FAILING, accepted) == "tensorflow 61815"
     outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
-    assert known_reason(KEY, [*FAILING, outside], known) is None
-    assert known_reason(KEY, [*FAILING * 9, outside], known) is None
-    assert known_reason(KEY, [*FAILING * 10, outside], known) == "tensorflow 61815"
+    assert accepted_reason(KEY, [*FAILING, outside], accepted) is None
+    assert accepted_reason(KEY, [*FAILING * 9, outside], accepted) is None
+    assert accepted_reason(KEY, [*FAILING * 10, outside], accepted) == "tensorflow 61815"
     for other, reason in (("padding is VALID", "tensorflow 61815"), ("stride_w ≥ 2", "another")):
-        beside = known_table(KEY, FaultCondition.parsed([other]), "another")
-        both = read_known(written(tmp_path, f"{TABLE}\n{beside}"))
-        assert known_reason(KEY, [*FAILING, outside], both) == reason
+        beside = accepted_table(KEY, FaultCondition.parsed([other]), "another")
+        both = read_accepted(written(tmp_path, f"{TABLE}\n{beside}"))
+        assert accepted_reason(KEY, [*FAILING, outside], both) == reason
     lines = [one for one in TABLE.splitlines() if not one.startswith("condition")]
-    always = read_known(written(tmp_path, "\n".join(lines)))
-    assert known_reason(KEY, [*FAILING, outside], always) == "tensorflow 61815"
-    assert read_known(written(tmp_path, "")) == ()
+    always = read_accepted(written(tmp_path, "\n".join(lines)))
+    assert accepted_reason(KEY, [*FAILING, outside], always) == "tensorflow 61815"
+    assert read_accepted(written(tmp_path, "")) == ()
 
 
 def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
         finding_entry(operator="CONV_2D", condition=WIDE.texts, symptom=one)
         for one in ("wrong values", "biased")
     ]
-    text = known_text(constructed_conformance(both))
-    wrong, biased = read_known(written(tmp_path, text))
+    text = accepted_text(constructed_conformance(both))
+    wrong, biased = read_accepted(written(tmp_path, text))
     assert (wrong.symptom, list(wrong.condition)) == ("wrong values", WIDE.texts)
     assert (biased.symptom, list(biased.condition)) == ("biased", [])
 
@@ -91,11 +91,11 @@ JOINED = replace(KEY, operator="RELU then NEG")
 
 
 def test_operators_that_fail_joined_are_named_in_their_order(tmp_path: Path) -> None:
-    table = known_table(JOINED, FaultCondition(), "a fused kernel")
-    known = read_known(written(tmp_path, table))
-    assert known_reason(JOINED, (), known) == "a fused kernel"
+    table = accepted_table(JOINED, FaultCondition(), "a fused kernel")
+    accepted = read_accepted(written(tmp_path, table))
+    assert accepted_reason(JOINED, (), accepted) == "a fused kernel"
     for other in ("NEG then RELU", "RELU then NEG then NEG", "RELU", "NEG"):
-        assert known_reason(replace(JOINED, operator=other), (), known) is None
+        assert accepted_reason(replace(JOINED, operator=other), (), accepted) is None
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,23 @@ def test_what_names_no_joined_operators_is_refused(
     operator: str, condition: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        KnownFinding(operator, "float32", "device", "wrong values", "why", condition)
+        AcceptedFinding(operator, "float32", "device", "wrong values", "why", condition)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[[known]]", "[[knwon]]", "unknown key knwon (did you mean 'known'?): begin each table"),
-        ("[[known]]", "[known]", "known is no list of tables: begin each table by [[known]]"),
-        ("[[known]]", "[[known]", "is not valid TOML"),
+        (
+            "[[accepted]]",
+            "[[acepted]]",
+            "unknown key acepted (did you mean 'accepted'?): begin",
+        ),
+        (
+            "[[accepted]]",
+            "[accepted]",
+            "accepted is no list of tables: begin each table by",
+        ),
+        ("[[accepted]]", "[[accepted]", "is not valid TOML"),
         ("CONV_2D", "CONV2D", "table 1: operator is 'CONV2D', which is not known (did you mean"),
         ("float32", "float64", "table 1: type is 'float64': write one that CONV_2D has: float32"),
         ("wrong values", "wrong", "table 1: symptom is 'wrong': expected 'wrong values' or"),
@@ -145,12 +153,12 @@ def test_a_damaged_file_is_one_line_that_says_where_and_what_to_write(
     assert old in TABLE
     path = written(tmp_path, TABLE.replace(old, new))
     with pytest.raises(UserError) as caught:
-        read_known(path)
+        read_accepted(path)
     assert str(caught.value).startswith(f"{path}: {said}")
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     written(tmp_path, TABLE)
-    with pytest.raises(UserError, match=r"cannot be read: .* \(did you mean '.*known.toml'\?\)"):
-        read_known(tmp_path / "knwon.toml")
+    with pytest.raises(UserError, match=r"cannot be read: .* \(did you mean '.*accepted.toml'\?\)"):
+        read_accepted(tmp_path / "acepted.toml")
