@@ -7,7 +7,7 @@ two before anything relies on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
 
@@ -57,10 +57,8 @@ class DifferentiableNetwork:
             raise UserError(f"{graph.source}: no operator makes its output: convert it again")
         self.graph = graph
         self.scores = scores_of(graph)
-        self.layers = tuple(_needed(graph))
-        self._constants = _folded_constants(graph)
-        for one in self.layers:
-            _require_translation(graph, one)
+        self.layers = needed_layers(graph, graph.outputs[:1])
+        self._constants = folded_constants(graph)
         self.neurons: Mapping[int, int] = {
             one.index: graph.tensors[one.outputs[0]].shape[-1]
             for one in self.layers
@@ -173,7 +171,7 @@ class DifferentiableNetwork:
         """
         known: dict[int, Array] = {**self._constants, self.graph.inputs[0]: row}
         for one in self.layers:
-            made, tensor = _output(self.graph, one, known), one.outputs[0]
+            made, tensor = translated(described(self.graph, one), one, known), one.outputs[0]
             known[tensor] = made + shifts[tensor] if tensor in shifts else made
         wanted = (*(one.outputs[0] for one in self.layers), self.scores)
         return {tensor: known[tensor] for tensor in wanted}
@@ -233,29 +231,47 @@ class DifferentiableNetwork:
         return jax.jit(jax.grad(weighted))
 
 
-def _constant(graph: Graph, one: GraphTensor) -> NDArray[np.generic]:
-    """Return a constant; of 8 bits as float32, since differences of them do not fit 8 bits."""
-    values = graph.values(one.index)
-    return values.astype(np.float32) if one.scales and values.dtype.itemsize == 1 else values
+def needed_layers(graph: Graph, outputs: Sequence[int]) -> tuple[GraphOp, ...]:
+    """Return the layers that tensors are made by, in execution order.
 
+    Args:
+        graph: the network.
+        outputs: the tensors.
 
-def _read(one: GraphOp) -> tuple[int, ...]:
-    """Return the tensors whose values an operator needs: RESHAPE knows its shape from the file."""
-    return one.inputs[:1] if one.name == "RESHAPE" else one.inputs
+    Raises:
+        UserError: one of the layers has no translation.
 
-
-def _needed(graph: Graph) -> Iterator[GraphOp]:
-    """Yield the layers that the first output needs, in execution order."""
-    wanted = {graph.outputs[0]}
-    needed = []
+    """
+    wanted, needed = set(outputs), []
     for one in reversed(graph.layers):
         if wanted.intersection(one.outputs):
+            _require_translation(graph, one)
             needed.append(one)
             wanted.update(_read(one))
-    yield from reversed(needed)
+    return tuple(reversed(needed))
 
 
-def _described(graph: Graph, one: GraphOp) -> TranslatedOperator:
+def folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
+    """Return the constants of a graph, and what operators make of constants, by tensor.
+
+    Those of 8 bits are float32, since differences of them do not fit 8 bits.
+
+    Raises:
+        UserError: what makes one has no translation.
+
+    """
+    constants = {one.index: _constant(graph, one) for one in graph.tensors if one.constant}
+    for one in graph.operators:
+        if one.index in graph.preparing:
+            _require_translation(graph, one)
+            constants[one.outputs[0]] = np.asarray(
+                translated(described(graph, one), one, constants)
+            )
+    return constants
+
+
+def described(graph: Graph, one: GraphOp) -> TranslatedOperator:
+    """Return what the translation of an operator is told of it."""
     return TranslatedOperator(
         one.name,
         f"{graph.source}: operator {one.index}, {one.name}",
@@ -265,36 +281,45 @@ def _described(graph: Graph, one: GraphOp) -> TranslatedOperator:
     )
 
 
-def _output(graph: Graph, one: GraphOp, known: Mapping[int, Array]) -> Array:
-    """Return the raw output of an operator, given the raw values of all tensors that it reads."""
-    described = _described(graph, one)
+def translated(told: TranslatedOperator, one: GraphOp, known: Mapping[int, Array]) -> Array:
+    """Return the output of an operator.
+
+    Args:
+        told: what its translation is told of it.
+        one: the operator.
+        known: the values of all tensors that it reads, by tensor.
+
+    Raises:
+        UserError: it cannot be differentiated as it is.
+
+    """
     try:
-        made = TRANSLATIONS[one.name](described, [known[tensor] for tensor in _read(one)])
+        made = TRANSLATIONS[one.name](told, [known[tensor] for tensor in _read(one)])
     except UserError:
         raise
     except Exception as error:  # whatever jax raises of shapes, types or options unlike all known
-        described.refuse(reason(error))
-    if made.shape != described.output.shape:
-        described.refuse(f"it makes {made.shape}, and its output is {described.output.shape}")
+        told.refuse(reason(error))
+    if made.shape != told.output.shape:
+        told.refuse(f"it makes {made.shape}, and its output is {told.output.shape}")
     return made
 
 
+def _constant(graph: Graph, one: GraphTensor) -> NDArray[np.generic]:
+    values = graph.values(one.index)
+    return values.astype(np.float32) if one.scales and values.dtype.itemsize == 1 else values
+
+
+def _read(one: GraphOp) -> tuple[int, ...]:
+    """Return the tensors whose values an operator needs: RESHAPE knows its shape from the file."""
+    return one.inputs[:1] if one.name == "RESHAPE" else one.inputs
+
+
 def _require_translation(graph: Graph, one: GraphOp) -> None:
-    described = _described(graph, one)
+    told = described(graph, one)
     if one.name not in TRANSLATIONS:
         raise UserError(
-            f"{described.place}, has no translation to take a gradient of; those with one are"
+            f"{told.place}, has no translation to take a gradient of; those with one are"
             f" {', '.join(TRANSLATIONS)}"
         )
-    if described.output.dtype not in ("float32", "int8", "uint8"):
-        described.refuse(f"it writes {described.output.dtype or 'values of an unknown type'}")
-
-
-def _folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
-    """Return the constants of a graph, and what operators make of constants, by tensor."""
-    constants = {one.index: _constant(graph, one) for one in graph.tensors if one.constant}
-    for one in graph.operators:
-        if one.index in graph.preparing:
-            _require_translation(graph, one)
-            constants[one.outputs[0]] = np.asarray(_output(graph, one, constants))
-    return constants
+    if told.output.dtype not in ("float32", "int8", "uint8"):
+        told.refuse(f"it writes {told.output.dtype or 'values of an unknown type'}")

@@ -40,7 +40,7 @@ _Sum = Callable[[Array], Array]
 
 def convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate CONV_2D; where its weights read fewer channels than there are, in groups."""
-    weights = np.transpose(_weights(one, inputs[1]), (1, 2, 3, 0))
+    weights = jnp.transpose(_weights(one, inputs[1]), (1, 2, 3, 0))
     groups = one.inputs[0].shape[3] // weights.shape[2]
     one_pixel = weights.shape[:2] == (1, 1) and _strides(one) == (1, 1)
     return _weighted(one, inputs, _window_sum(one, weights, groups), by_pixel=one_pixel)
@@ -48,7 +48,7 @@ def convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
 
 def depthwise_convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate DEPTHWISE_CONV_2D."""
-    weights = np.transpose(_weights(one, inputs[1]), (1, 2, 0, 3))
+    weights = jnp.transpose(_weights(one, inputs[1]), (1, 2, 0, 3))
     return _weighted(one, inputs, _window_sum(one, weights, one.inputs[0].shape[3]))
 
 
@@ -78,18 +78,17 @@ def _weighted(
     return requantized(one, sums * scale)
 
 
-def _weights(one: TranslatedOperator, raw: Array) -> NDArray[np.float32]:
-    """Return constant weights without their zero point."""
-    if not isinstance(raw, np.ndarray):
-        one.refuse("its weights are no constant")
+def _weights(one: TranslatedOperator, raw: Array) -> Array:
+    """Return weights, constants or what takes the place of such, without their zero point."""
     weights = one.inputs[1]
-    values: NDArray[np.float32] = raw.astype(np.float32)
+    if not (weights.constant or isinstance(raw, np.ndarray)):
+        one.refuse("its weights are no constant")
+    values = raw.astype(np.float32)
     if not weights.scales:
         return values
     if weights.dtype not in ("int8", "uint8") or len(set(weights.zero_points)) > 1:
         one.refuse(f"its weights are {weights.type_name} with {len(weights.scales)} scales")
-    values -= np.float32(weights.zero_points[0])
-    return values
+    return values - np.float32(weights.zero_points[0])
 
 
 def _weight_scales(one: TranslatedOperator) -> NDArray[np.float32]:
@@ -98,7 +97,7 @@ def _weight_scales(one: TranslatedOperator) -> NDArray[np.float32]:
 
 def _window_sum(
     one: TranslatedOperator,
-    weights: NDArray[np.float32],
+    weights: Array,
     groups: int,
 ) -> _Sum:
     """Return the sum over windows; `weights` are (height, width, channels in, channels out)."""

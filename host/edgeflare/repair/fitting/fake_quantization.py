@@ -1,0 +1,258 @@
+"""A network as a function of its parameters, which rounds what is quantized while it computes.
+
+Each operator is computed in float32 by its translation, and what it puts out is rounded to the
+steps of its tensor and clipped to their range (Jacob et al., "Quantization and Training of Neural
+Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018, §3). Kernels add whole
+numbers, so that a value halfway between two steps may be rounded the other way than here: labels
+agree on nearly all inputs, and what is fitted is judged by the runtime. Gradients pass straight
+through what rounds, and so reach weights, biases and the ends of ranges (Esser et al., "Learned
+Step Size Quantization", arXiv 1902.08153, §2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.diagnose.rounding_noise import WEIGHTED
+from edgeflare.diagnose.tensor_ties import tied_tensors
+from edgeflare.errors import UserError
+from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.models.quantized_range import QuantizedRange, range_of
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+from edgeflare.whitebox.array_library import jax, jnp
+from edgeflare.whitebox.differentiable_network import (
+    described,
+    folded_constants,
+    needed_layers,
+    translated,
+)
+from edgeflare.whitebox.operator_translation import Array, TranslatedOperator, rounded
+
+_INT32 = np.iinfo(np.int32)
+
+_KEEPING_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE"})
+"""Operators that give what they read, but for the rounding."""
+
+
+class Parameters(NamedTuple):
+    """What may be fitted of a network, by tensor; jax takes it as one argument.
+
+    Attributes:
+        weights: of operators with constant weights, in their shape: numbers of steps where they are
+            quantized, whole or not, and real ones else.
+        biases: their real biases, in their shape.
+        ranges: the least and the largest value of activations that may be quantized otherwise,
+            (2,), by the first tensor of those that have to be quantized alike.
+
+    """
+
+    weights: Mapping[int, Array]
+    biases: Mapping[int, Array]
+    ranges: Mapping[int, Array]
+
+
+class FakeQuantizedNetwork:
+    """A network with one input, whose values are computed from given parameters.
+
+    A range that begins at zero keeps doing so: a fused activation cuts off what lies below.
+
+    Attributes:
+        graph: the network.
+        outputs: the tensors whose values are computed.
+        layers: the operators that they need, in execution order.
+        parameters: those that the file has.
+
+    """
+
+    def __init__(self, graph: Graph, outputs: Sequence[int]) -> None:
+        """Translate a network as far as some tensors need it.
+
+        Args:
+            graph: the network.
+            outputs: tensors that operators write.
+
+        Raises:
+            UserError: it has several inputs, an operator without a translation, or an activation
+                of a type that is not rounded here.
+
+        """
+        if len(graph.inputs) != 1:
+            raise UserError(
+                f"{graph.source} has {len(graph.inputs)} inputs, and a network whose parameters are"
+                " fitted here has one"
+            )
+        self.graph, self.outputs = graph, tuple(outputs)
+        self.layers = needed_layers(graph, outputs)
+        self._constants = {
+            tensor: _real(graph.tensors[tensor], values)
+            for tensor, values in folded_constants(graph).items()
+        }
+        weighted = [one for one in self.layers if one.name in WEIGHTED]
+        made = {one.outputs[0] for one in self.layers}
+        tied = [one.tensors for one in tied_tensors(graph) if made.issuperset(one.tensors)]
+        self._group = {tensor: group[0] for group in tied for tensor in group}
+        self.parameters = Parameters(
+            {one: _in_steps(graph, one) for one in _constants(graph, weighted, 1)},
+            {one: self._constants[one] for one in _constants(graph, weighted, 2)},
+            {group[0]: _ends(graph.tensors[group[0]]) for group in tied},
+        )
+        given = np.zeros((1, *graph.tensors[graph.inputs[0]].shape), np.float32)
+        jax.eval_shape(self.values, self.parameters, given)  # refuses what has no translation
+
+    def values(self, parameters: Parameters, rows: NDArray[np.generic]) -> tuple[Array, ...]:
+        """Return the real values of the outputs, each (n, *its shape).
+
+        Args:
+            parameters: what is computed with.
+            rows: inputs as the model takes them, (n, ...).
+
+        """
+        given = self.graph.tensors[self.graph.inputs[0]]
+        shaped = jnp.asarray(rows, jnp.float32).reshape(-1, *given.shape)
+        if given.scales:
+            shaped = (shaped - given.zero_points[0]) * np.float32(given.scales[0])
+        constants = self._constants | dict(parameters.biases)
+        for tensor, steps in parameters.weights.items():
+            constants[tensor] = _of_steps(self.graph.tensors[tensor], steps)
+        made: tuple[Array, ...] = jax.vmap(
+            lambda row: self._made({**constants, given.index: row}, parameters)
+        )(shaped)
+        return made
+
+    def written(self, content: bytes, parameters: Parameters) -> bytes:
+        """Return the network's file with other parameters, as long as it was.
+
+        Args:
+            content: the file.
+            parameters: those that are written, rounded to their steps.
+
+        Raises:
+            UserError: constants or quantizations are shared with something else.
+
+        """
+        graph, edit = self.graph, InPlaceEdit(content, self.graph.source)
+        steps = {}
+        for tensor, first in self._group.items():
+            low, high = np.asarray(parameters.ranges[first], np.float64)
+            found = QuantizedRange(0.0 if first in self._from_zero else low, high)
+            steps[tensor], zero_point = found.quantization
+            edit.set_quantization(tensor, [steps[tensor]], [zero_point])
+        for tensor, values in parameters.weights.items():
+            known, raw = graph.tensors[tensor], np.asarray(values)
+            if known.scales:
+                raw = np.clip(np.rint(raw), -known.limits[1], known.limits[1])
+            edit.set_values(tensor, raw.astype(known.dtype).reshape(known.shape))
+        for one in self.layers:
+            for tensor in parameters.biases.keys() & set(one.inputs[2:]):
+                given = graph.tensors[one.inputs[0]]
+                step = steps.get(given.index, *given.scales)
+                _write_bias(edit, graph, one, np.asarray(parameters.biases[tensor]), step)
+        return edit.content()
+
+    @property
+    def _from_zero(self) -> frozenset[int]:
+        return frozenset(at for at, ends in self.parameters.ranges.items() if not ends[0])
+
+    def _made(self, known: dict[int, Array], parameters: Parameters) -> tuple[Array, ...]:
+        for one in self.layers:
+            tensor = one.outputs[0]
+            if one.name in _KEEPING_VALUES:
+                made = known[one.inputs[0]]
+            else:
+                made = translated(_in_float(self.graph, one), one, known)
+            known[tensor] = self._quantized(tensor, made, parameters)
+        return tuple(known[tensor] for tensor in self.outputs)
+
+    def _quantized(self, tensor: int, real: Array, parameters: Parameters) -> Array:
+        """Return real values rounded to the steps of a tensor, and clipped to its range."""
+        known = self.graph.tensors[tensor]
+        if not known.scales:
+            return real
+        first = self._group.get(tensor)
+        if first is None:
+            return _nearest(known, real, *_ends(known))
+        low, high = parameters.ranges[first]
+        return _nearest(known, real, 0.0 if first in self._from_zero else low, high)
+
+
+def _nearest(known: GraphTensor, real: Array, low: Array, high: Array) -> Array:
+    """Return the nearest values that a tensor can have, given the ends of its range."""
+    least, largest = known.limits
+    step = (high - low) / (largest - least)
+    zero_point = jnp.clip(rounded(least - low / step), least, largest)
+    return rounded(jnp.clip(real / step, least - zero_point, largest - zero_point)) * step
+
+
+def _in_float(graph: Graph, one: GraphOp) -> TranslatedOperator:
+    """Return an operator as if nothing of it were quantized."""
+    told = described(graph, one)
+    return replace(
+        told,
+        inputs=[_without_steps(tensor) for tensor in told.inputs],
+        output=_without_steps(told.output),
+    )
+
+
+def _without_steps(tensor: GraphTensor) -> GraphTensor:
+    if not tensor.scales:
+        return tensor
+    return replace(tensor, scales=(), zero_points=(), dtype="float32")
+
+
+def _constants(graph: Graph, layers: Sequence[GraphOp], place: int) -> Iterator[int]:
+    """Yield the constants that layers read at a place, 1 of their weights and 2 of their biases."""
+    for one in layers:
+        for tensor in one.inputs[place : place + 1]:
+            if graph.tensors[tensor].constant:
+                yield tensor
+
+
+def _real(tensor: GraphTensor, raw: NDArray[np.generic]) -> NDArray[np.generic]:
+    return tensor.real(raw).astype(np.float32) if tensor.scales else raw
+
+
+def _in_steps(graph: Graph, tensor: int) -> NDArray[np.float32]:
+    known, raw = graph.tensors[tensor], graph.values(tensor).astype(np.float32)
+    if known.scales and not known.holds_int8_steps:
+        raise UserError(
+            f"{graph.source}: {graph.describe(tensor)} has weights that are no int8 numbers of"
+            " steps from zero, which are not fitted here: convert the model with another converter"
+        )
+    return raw
+
+
+def _of_steps(tensor: GraphTensor, steps: Array) -> Array:
+    """Return the real weights of numbers of steps, rounded."""
+    if not tensor.scales:
+        return steps
+    largest = tensor.limits[1]
+    along = [1] * len(tensor.shape)
+    if len(tensor.scales) > 1:
+        along[tensor.axis] = -1
+    scales = np.asarray(tensor.scales, np.float32).reshape(along)
+    return rounded(jnp.clip(steps, -largest, largest)) * scales
+
+
+def _ends(tensor: GraphTensor) -> NDArray[np.float32]:
+    found = range_of(tensor)
+    assert found is not None  # noqa: S101 - activations of 8 bits have one scale
+    return np.array([found.low, found.high], np.float32)
+
+
+def _write_bias(
+    edit: InPlaceEdit, graph: Graph, one: GraphOp, real: NDArray[np.generic], step: float = 0.0
+) -> None:
+    """Write real biases in the steps that follow from those of input and weights."""
+    weights, bias = (graph.tensors[tensor] for tensor in one.inputs[1:3])
+    raw = real.astype(np.float64)
+    if bias.scales:
+        steps = np.asarray(weights.scales, np.float64) * step
+        raw = np.clip(np.rint(raw.ravel() / steps), _INT32.min, _INT32.max)
+        scales = np.broadcast_to(steps, bias.size)[: len(bias.scales)]
+        edit.set_quantization(bias.index, scales.tolist(), bias.zero_points)
+    edit.set_values(bias.index, raw.astype(bias.dtype).reshape(bias.shape))
