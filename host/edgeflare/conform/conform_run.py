@@ -256,4 +256,4 @@ def _memo(
     graphs = NodeGraphs({} if reading is None else reading.given)
     context = MutationContext(coverage, graphs, rng)
     seeds = drawn_seeds(DRAWN_SEEDS, context) if reading is None else model_seeds(reading.draft)
-    return MemoDrawing([reduced(one, graphs) for one in seeds], coverage, graphs, rng)
+    return MemoDrawing([reduced(seed, graphs) for seed in seeds], coverage, graphs, rng)

@@ -86,10 +86,10 @@ def numbered(directory: RunDirectory, document: ConformDocument, number: int) ->
         UserError: it has none of that number.
 
     """
-    for one in document.findings:
-        if one.number == number:
-            return one
-    numbers = [str(one.number) for one in document.findings]
+    for finding in document.findings:
+        if finding.number == number:
+            return finding
+    numbers = [str(finding.number) for finding in document.findings]
     known = f"it has those from {numbers[0]} to {numbers[-1]}" if numbers else "it found nothing"
     raise UserError(f"{directory.path} has no finding {number}: {known}")
 
@@ -179,23 +179,24 @@ def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], li
     apart = finding.verdict == "undefined"
     arrays: dict[str, Values] = {}
     results = []
-    for n, (one, counted) in enumerate(zip(by.results, _by_result(by), strict=True)):
-        low, high = one.allowed_range()
+    for n, (right, counted) in enumerate(zip(by.results, _by_result(by), strict=True)):
+        low, high = right.allowed_range()
         arrays |= {f"lowest {n}": low, f"highest {n}": high}
         arrays[f"counts {n}"] = ~counted if apart else counted
         side = _biased_side(by.limits[n], stored, arm, n) if finding.symptom == "biased" else None
         if side is not None:
             arrays |= side[0]
-        results.append({"unit": one.unit, "bias": None if side is None else side[1]})
+        results.append({"unit": right.unit, "bias": None if side is None else side[1]})
     return arrays, results
 
 
 def _by_result(by: Ruler) -> list[NDArray[np.bool_]]:
     """Return which values of each result count: (rows, *shape)."""
-    sizes = np.cumsum([one.exact.values.size for one in by.results])[:-1]
+    sizes = np.cumsum([right.exact.values.size for right in by.results])[:-1]
     parts = np.split(by.judged, sizes)
     return [
-        part.reshape(one.exact.values.shape) for part, one in zip(parts, by.results, strict=True)
+        part.reshape(right.exact.values.shape)
+        for part, right in zip(parts, by.results, strict=True)
     ]
 
 

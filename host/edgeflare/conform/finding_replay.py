@@ -74,7 +74,7 @@ class RetriedFinding:
         """What is said of the whole model; of one that gives up half-way, of that operator."""
         if self.judged.whole is not None:
             return self.judged.whole
-        return [one for one in self.judged.nodes if one is not None][-1]
+        return [node for node in self.judged.nodes if node is not None][-1]
 
     @property
     def outcome(self) -> RetryOutcome:
@@ -105,24 +105,27 @@ def retried_findings(
         arms: the device first, then the host's kernel sets.
 
     """
-    alone = [one for one in several if len(one.draft.nodes) == 1]
-    found = {id(one.stored): one for one in _of_one_operator(alone, arms)}
-    return [found[id(one)] if id(one) in found else _joined(one, arms) for one in several]
+    alone = [stored for stored in several if len(stored.draft.nodes) == 1]
+    found = {id(retried.stored): retried for retried in _of_one_operator(alone, arms)}
+    return [
+        found[id(stored)] if id(stored) in found else _joined(stored, arms) for stored in several
+    ]
 
 
 def _of_one_operator(
     several: Sequence[StoredModel], arms: Sequence[KernelArm]
 ) -> list[RetriedFinding]:
-    beside = [one for one in several if one.finding.symptom in BESIDE_OTHERS]
+    beside = [stored for stored in several if stored.finding.symptom in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
-    nodes = [one.draft.nodes[0] for one in models]
+    nodes = [stored.draft.nodes[0] for stored in models]
     posed = [
-        PosedModel(one.model.graph, one.files.operands, one.finding.smallest.rows) for one in models
+        PosedModel(stored.model.graph, stored.files.operands, stored.finding.smallest.rows)
+        for stored in models
     ]
     again = judge_again(nodes, posed, arms)
     return [
-        RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
-        for one, (judgement, answers) in zip(several, again, strict=False)
+        RetriedFinding(stored, JudgedDraft(stored.draft, (judgement,)), answers)
+        for stored, (judgement, answers) in zip(several, again, strict=False)
     ]
 
 
@@ -153,7 +156,7 @@ def stored_models(directory: RunDirectory, document: ConformDocument) -> list[St
     """
     if not document.findings:
         raise UserError(f"{directory.path} found nothing: there is nothing to try again")
-    return [stored_model(directory, one) for one in document.findings]
+    return [stored_model(directory, finding) for finding in document.findings]
 
 
 def replay_findings(
@@ -176,7 +179,7 @@ def replay_findings(
     """
     begin = time.monotonic()
     found = retried_findings(models, opened.arms)
-    cells = {node.cell for one in models for node in one.draft.nodes}
+    cells = {node.cell for stored in models for node in stored.draft.nodes}
     asked = document.request
     request = ConformRequest(
         *(tuple(sorted(cells)), asked.drawing, False, len(models), None, asked.rng_seed),
@@ -190,18 +193,18 @@ def replay_findings(
         specification_digest(),
     )
     state, coverage = Conformance(), Coverage(request.cells)
-    for one in found:
-        state.add(one.judged)
-        coverage.add(one.judged.draft, one.judged.outcome)
+    for again in found:
+        state.add(again.judged)
+        coverage.add(again.judged.draft, again.judged.outcome)
     seconds = time.monotonic() - begin
     written = conform_outcome(header, state, coverage, (), None, "models", seconds)
     warning = (
         f"This is a replay of {len(found)} findings of a run on {document.device.name}: what it did"
         " not try may fail as well."
     )
-    fails = (one for one in found if one.outcome in ("still", "otherwise"))
+    fails = (again for again in found if again.outcome in ("still", "otherwise"))
     written = msgspec.structs.replace(
-        written, findings=tuple(_kept(one, out) for one in fails), warnings=(warning,)
+        written, findings=tuple(_kept(fail, out) for fail in fails), warnings=(warning,)
     )
     write_atomically(out.path / CONFORM_DOCUMENT, json_bytes(msgspec.to_builtins(written)))
     return found

@@ -36,11 +36,11 @@ def graph_file(graph: OperatorGraph) -> bytes:
     model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [main], []
     # By convention the first buffer is empty: that of tensors without values.
     model.buffers = [schema.BufferT()]
-    main.tensors = [_tensor(model, at, one) for at, one in enumerate(graph.values)]
+    main.tensors = [_tensor(model, at, value) for at, value in enumerate(graph.values)]
     main.inputs = np.asarray(graph.inputs, np.int32)
     main.outputs = np.asarray(graph.outputs, np.int32)
     codes: dict[tuple[int, int], int] = {}
-    main.operators = [_operator(model, codes, one) for one in graph.nodes]
+    main.operators = [_operator(model, codes, node) for node in graph.nodes]
     return written(model)
 
 
@@ -120,4 +120,4 @@ def _read_option(name: str, value: Any) -> Option:
         return value
     if isinstance(value, int | float):
         return float(value) if isinstance(value, float) else int(value)
-    return tuple(int(one) for one in value)
+    return tuple(int(element) for element in value)

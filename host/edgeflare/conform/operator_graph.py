@@ -123,11 +123,11 @@ class OperatorGraph:
         version: int = 1,
     ) -> OperatorGraph:
         """Return a graph of one operator; constants among its inputs are not given."""
-        present = [one for one in inputs if one is not None]
+        present = [value for value in inputs if value is not None]
         places = iter(range(len(present)))
-        read = tuple(ABSENT if one is None else next(places) for one in inputs)
+        read = tuple(ABSENT if value is None else next(places) for value in inputs)
         written = tuple(range(len(present), len(present) + len(outputs)))
-        given = tuple(at for at, one in enumerate(present) if one.values is None)
+        given = tuple(at for at, value in enumerate(present) if value.values is None)
         node = GraphNode(operator, read, written, dict(options or {}), version)
         return cls((*present, *outputs), (node,), given, written)
 

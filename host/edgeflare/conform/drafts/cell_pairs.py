@@ -49,7 +49,7 @@ def _samples(cell: Cell) -> tuple[_Sample, ...]:
 @cache
 def operand_count(cell: Cell) -> int:
     """Return how many tensors a model of a cell is given, at most."""
-    return max((len(one.operands) for one in _samples(cell)), default=0)
+    return max((len(sample.operands) for sample in _samples(cell)), default=0)
 
 
 @cache
@@ -59,9 +59,9 @@ def example_pair(first: Cell, second: Cell) -> tuple[DraftNode, DraftNode] | Non
     None where no sample of the one can be made to feed a sample of the other.
     """
     graphs = NodeGraphs()
-    readers = [one for one in _samples(second) if one.operands]
-    taken = {one.operands[0].dtype for one in readers}
-    makers = [one for one in _samples(first) if one.result.dtype in taken]
+    readers = [sample for sample in _samples(second) if sample.operands]
+    taken = {sample.operands[0].dtype for sample in readers}
+    makers = [sample for sample in _samples(first) if sample.result.dtype in taken]
     for at, maker in enumerate(makers):
         # Each result meets two of the readers, in turn.
         for reader in (readers[at % len(readers)], readers[(at + 3) % len(readers)]):

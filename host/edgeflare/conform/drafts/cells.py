@@ -33,7 +33,7 @@ def chosen_cells(operators: Sequence[str] = (), types: Sequence[str] = ()) -> tu
 
     """
     known = known_operators()
-    every = sorted({type_ for one in known.values() for type_ in one.types})
+    every = sorted({type_ for specification in known.values() for type_ in specification.types})
     for wanted, names, what in ((operators, known, "operator"), (types, every, "type")):
         for name in wanted:
             if name not in names:
@@ -44,8 +44,8 @@ def chosen_cells(operators: Sequence[str] = (), types: Sequence[str] = ()) -> tu
                 )
     cells = tuple(
         (name, type_)
-        for name, one in known.items()
-        for type_ in one.types
+        for name, specification in known.items()
+        for type_ in specification.types
         if (not operators or name in operators) and (not types or type_ in types)
     )
     for name in operators:
@@ -97,7 +97,9 @@ def with_setting(
     """Return a configuration with another setting, and what follows it; None if it has a fault."""
     operator, type_ = cell
     specification = known_operators()[operator]
-    parameter = next(one for one in cell_parameters(cell) if one.name == name)
+    parameter = next(
+        cell_parameter for cell_parameter in cell_parameters(cell) if cell_parameter.name == name
+    )
     if parameter.fault(setting) is not None:
         return None
     changed = specification.adapted(type_, {**configuration, name: setting}, name)

@@ -69,7 +69,9 @@ class Coverage:
             )
             for cell in self.cells
         }
-        self._of_buckets = Criterion[Bucket](one for some in self._buckets.values() for one in some)
+        self._of_buckets = Criterion[Bucket](
+            known for some in self._buckets.values() for known in some
+        )
         self._combinations = BucketCombinations()
 
     def diverse(self, draft: Draft) -> int:
@@ -78,7 +80,7 @@ class Coverage:
         M is all drafts so far, those among them of which nothing is known yet.
         """
         cells = {node.cell for node in draft.nodes}
-        buckets = {one for node in draft.nodes for one in node_buckets(node)}
+        buckets = {bucket for node in draft.nodes for bucket in node_buckets(node)}
         return (
             sum(map(self._of_cells.is_new, cells))
             + sum(map(self._of_buckets.is_new, buckets))
@@ -133,7 +135,9 @@ class Coverage:
             places: positions of the nodes that are known to do so.
 
         """
-        self._of_buckets.avoid({one for at in places for one in node_buckets(draft.nodes[at])})
+        self._of_buckets.avoid(
+            {bucket for at in places for bucket in node_buckets(draft.nodes[at])}
+        )
         self._of_pairs.avoid(
             {
                 (draft.nodes[source].cell, node.cell)
@@ -149,7 +153,7 @@ class Coverage:
 
     def new_buckets(self, cell: Cell) -> list[Bucket]:
         """Return the buckets of a cell that are worth drawing."""
-        return [one for one in self._buckets.get(cell, ()) if self._of_buckets.is_new(one)]
+        return [bucket for bucket in self._buckets.get(cell, ()) if self._of_buckets.is_new(bucket)]
 
     def is_new_pair(self, pair: CellPair) -> bool:
         """Return whether a pair is worth drawing."""
@@ -183,9 +187,11 @@ class Coverage:
     def uncovered(self) -> UncoveredParts:
         """Return what is not covered, of what the device takes."""
         return UncoveredParts(
-            cells=tuple(one for one in self._of_cells.uncovered() if not self.is_refused(one)),
+            cells=tuple(cell for cell in self._of_cells.uncovered() if not self.is_refused(cell)),
             buckets=tuple(
-                one for one in self._of_buckets.uncovered() if not self._is_refused_bucket(one)
+                bucket
+                for bucket in self._of_buckets.uncovered()
+                if not self._is_refused_bucket(bucket)
             ),
             pairs=tuple(
                 (*first, *second)

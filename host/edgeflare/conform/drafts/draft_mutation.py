@@ -51,8 +51,8 @@ DraftMutation = Callable[[Draft, MutationContext], Draft | None]
 def with_node(draft: Draft, at: int, node: DraftNode) -> tuple[DraftNode, ...]:
     """Return a draft's nodes with another before place `at`, which nothing reads yet."""
     moved = (
-        replace(one, sources=tuple(source + (source >= at) for source in one.sources))
-        for one in draft.nodes
+        replace(each, sources=tuple(source + (source >= at) for source in each.sources))
+        for each in draft.nodes
     )
     nodes = list(moved)
     return (*nodes[:at], node, *nodes[at:])
@@ -81,8 +81,8 @@ def kept_nodes(draft: Draft, kept: Sequence[int]) -> Draft:
     """Return a draft of some of its nodes; what read the results of others is given tensors."""
     places = {old: new for new, old in enumerate(kept)} | {FRESH: FRESH}
     nodes = tuple(
-        replace(one, sources=tuple(places.get(source, FRESH) for source in one.sources))
-        for one in (draft.nodes[at] for at in kept)
+        replace(node, sources=tuple(places.get(source, FRESH) for source in node.sources))
+        for node in (draft.nodes[at] for at in kept)
     )
     return Draft(nodes)
 
@@ -94,14 +94,14 @@ def reordered(nodes: Sequence[DraftNode]) -> tuple[DraftNode, ...] | None:
     while len(order) < len(nodes):
         ready = [
             at
-            for at, one in enumerate(nodes)
-            if at not in places and all(source in places for source in one.sources)
+            for at, node in enumerate(nodes)
+            if at not in places and all(source in places for source in node.sources)
         ]
         if not ready:
             return None
         places[ready[0]] = len(order)
         order.append(ready[0])
     return tuple(
-        replace(one, sources=tuple(places[source] for source in one.sources))
-        for one in (nodes[at] for at in order)
+        replace(node, sources=tuple(places[source] for source in node.sources))
+        for node in (nodes[at] for at in order)
     )

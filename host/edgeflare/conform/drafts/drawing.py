@@ -86,7 +86,7 @@ class UniformDrawing:
 
     def _round(self) -> list[Cell]:
         """Return the cells of a round, those that come once more after all."""
-        cells = [one for one in self._coverage.cells if not self._coverage.is_refused(one)]
+        cells = [cell for cell in self._coverage.cells if not self._coverage.is_refused(cell)]
         found: list[Cell] = []
         times = 0
         while cells:
@@ -112,9 +112,13 @@ def drawn_node(
     wanted = coverage.new_buckets(cell)
     others = [_configuration(cell, wanted, rng) for _ in range(_CHOICES - 1)]
     seed = drawn_seed(rng)
-    nodes = [DraftNode(*cell, one, seed, ()) for one in (first, *others) if one is not None]
+    nodes = [
+        DraftNode(*cell, settings, seed, ())
+        for settings in (first, *others)
+        if settings is not None
+    ]
     best = max(
-        nodes, key=lambda one: (coverage.diverse(Draft((one,))), coverage.new_combinations(one))
+        nodes, key=lambda node: (coverage.diverse(Draft((node,))), coverage.new_combinations(node))
     )
     return replace(best, sources=(FRESH,) * len(graphs.operands(best)))
 
@@ -146,7 +150,11 @@ def configuration_with(bucket: Bucket, rng: np.random.Generator) -> Configuratio
 def setting_in(bucket: Bucket, setting: Setting, rng: np.random.Generator) -> Setting | None:
     """Return a setting that is in a bucket, this one if it is, or None where none is drawn."""
     operator, type_, name, wanted = bucket
-    parameter = next(one for one in cell_parameters((operator, type_)) if one.name == name)
+    parameter = next(
+        cell_parameter
+        for cell_parameter in cell_parameters((operator, type_))
+        if cell_parameter.name == name
+    )
     for _ in range(_MOST_SETTINGS):
         if parameter.bucket(setting) == wanted:
             return setting
@@ -207,8 +215,10 @@ class PairDrawing:
             pair = self._waiting.popleft()
             if self._coverage.is_new_pair(pair):
                 return pair
-        taken = [one for one in self._coverage.pairs if not self._coverage.is_refused_pair(one)]
-        new = [one for one in taken if self._coverage.is_new_pair(one)]
+        taken = [
+            cells for cells in self._coverage.pairs if not self._coverage.is_refused_pair(cells)
+        ]
+        new = [cells for cells in taken if self._coverage.is_new_pair(cells)]
         if not taken:
             return None
         if not new:
@@ -251,7 +261,7 @@ def drawn_pair(
 ) -> Draft:
     """Return two nodes of a pair of cells that is allowed."""
     for _ in range(_PAIR_TRIES):
-        first, second = (drawn_node(one, coverage, graphs, rng) for one in pair)
+        first, second = (drawn_node(cell, coverage, graphs, rng) for cell in pair)
         if first is not None and second is not None:
             draft = with_reader(Draft((first,)), second, graphs, rng)
             if draft is not None:
@@ -273,6 +283,6 @@ def with_reader(
     for at in places:
         fed = node_fed(node, {at: graphs.result(draft.nodes[last])}, graphs)
         if fed is not None:
-            sources = tuple(last if one == at else FRESH for one in range(len(fed.sources)))
+            sources = tuple(last if place == at else FRESH for place in range(len(fed.sources)))
             return Draft((*draft.nodes, replace(fed, sources=sources)))
     return None

@@ -69,9 +69,9 @@ def node_fed(
         return None
     changed = replace(node, configuration=configuration, given=None)
     for at in sorted(set(values) - {0}):
-        kept = {one: value for one, value in values.items() if one < at}
+        kept = {place: value for place, value in values.items() if place < at}
         changed = _operand_fed(changed, at, values[at], kept, graphs)
-    limit = max(_MOST_VALUES, *(one.size for one in values.values()))
+    limit = max(_MOST_VALUES, *(value.size for value in values.values()))
     if node.given is not None:
         limit = max(limit, graphs.result(node).size)
     if not _is_fed(changed, values, graphs) or graphs.result(changed).size > limit:
@@ -97,7 +97,7 @@ def _with_sources(node: DraftNode, graphs: NodeGraphs) -> DraftNode:
 
 def _is_fed(node: DraftNode, values: Mapping[int, GraphValue], graphs: NodeGraphs) -> bool:
     operands = graphs.operands(node)
-    return all(at < len(operands) and fits(one, operands[at]) for at, one in values.items())
+    return all(at < len(operands) and fits(value, operands[at]) for at, value in values.items())
 
 
 def _operand_fed(

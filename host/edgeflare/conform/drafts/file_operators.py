@@ -26,7 +26,7 @@ _Shapes = list[tuple[int, ...]]
 
 _MOVES: Final = frozenset(
     {
-        *(one.operator for one in MOVEMENT_OPERATORS),
+        *(specification.operator for specification in MOVEMENT_OPERATORS),
         *("ASSIGN_VARIABLE", "CALL_ONCE", "DENSIFY", "READ_VARIABLE", "SPARSE_TO_DENSE"),
         *("VAR_HANDLE",),
     }
@@ -137,14 +137,14 @@ class _Tensors:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._main = graph.model.subgraphs[0]
-        self._written = {at for one in graph.operators for at in one.outputs}
+        self._written = {at for operator in graph.operators for at in operator.outputs}
         self._check_place_of_weights()
         self.folded = frozenset(
-            one.index
-            for one in graph.operators
-            if one.name == "DEQUANTIZE"
-            and graph.tensors[one.inputs[0]].constant
-            and graph.tensors[one.inputs[0]].dtype == "float16"
+            operator.index
+            for operator in graph.operators
+            if operator.name == "DEQUANTIZE"
+            and graph.tensors[operator.inputs[0]].constant
+            and graph.tensors[operator.inputs[0]].dtype == "float16"
         )
         self._halves = {
             graph.operators[at].outputs[0]: graph.operators[at].inputs[0] for at in self.folded
@@ -180,7 +180,7 @@ class _Tensors:
         )
 
     def _check_place_of_weights(self) -> None:
-        read = {at for one in self.graph.operators for at in one.inputs}
+        read = {at for operator in self.graph.operators for at in operator.inputs}
         missing = [
             at
             for at in sorted(read)
@@ -245,8 +245,8 @@ def operator_arithmetic(graph: Graph) -> tuple[int, ...]:
     """
     count = _Count(graph.model)
     return tuple(
-        0 if one.index in graph.preparing else count.operator(0, one.index)
-        for one in graph.operators
+        0 if operator.index in graph.preparing else count.operator(0, operator.index)
+        for operator in graph.operators
     )
 
 
@@ -314,7 +314,7 @@ def _shapes(subgraph: Any, tensors: Any) -> _Shapes:
     ]
     return [
         ()
-        if one is None or one.isVariable or one.shape is None
-        else tuple(1 if size < 0 else int(size) for size in one.shape)
-        for one in found
+        if tensor is None or tensor.isVariable or tensor.shape is None
+        else tuple(1 if size < 0 else int(size) for size in tensor.shape)
+        for tensor in found
     ]

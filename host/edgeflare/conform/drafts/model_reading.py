@@ -74,7 +74,7 @@ class ModelReading:
     @property
     def given(self) -> Mapping[int, OperatorGraph]:
         """The graphs of known operators, by their places."""
-        return {one.place: one.graph for one in self.known}
+        return {operator.place: operator.graph for operator in self.known}
 
     @property
     def distinct(self) -> tuple[ReadOperator, ...]:
@@ -83,22 +83,22 @@ class ModelReading:
 
     def distinct_at(self, places: Collection[int]) -> int:
         """Return how many distinct operators lie at some places of the model."""
-        return sum(any(one.place in places for one in several) for several in self._equal())
+        return sum(any(alike.place in places for alike in several) for several in self._equal())
 
     def equal_to(self, places: Collection[int]) -> set[int]:
         """Return the places of all operators that are equal to those at some places."""
         return {
-            one.place
+            alike.place
             for several in self._equal()
-            if any(one.place in places for one in several)
-            for one in several
+            if any(operator.place in places for operator in several)
+            for alike in several
         }
 
     def _equal(self) -> list[list[ReadOperator]]:
         """Return the known operators, equal ones together."""
         files: dict[bytes, list[ReadOperator]] = {}
-        for one in self.known:
-            files.setdefault(graph_file(one.graph), []).append(one)
+        for operator in self.known:
+            files.setdefault(graph_file(operator.graph), []).append(operator)
         return list(files.values())
 
 
@@ -116,18 +116,18 @@ def read_operators(content: bytes, source: str = "the model") -> ModelReading:
     found = file_operators(content, source)
     known: list[ReadOperator] = []
     unknown: list[UnreadOperator] = []
-    for one in found:
+    for raw in found:
         try:
-            known.append(_read(one))
+            known.append(_read(raw))
         except UnknownOperatorForm as why:
-            unknown.append(UnreadOperator(one.place, one.name, str(why)))
+            unknown.append(UnreadOperator(raw.place, raw.name, str(why)))
     if not known:
-        names = ", ".join(sorted({one.operator for one in unknown})) or "none"
+        names = ", ".join(sorted({skipped.operator for skipped in unknown})) or "none"
         raise UserError(
             f"{source}: none of its operators is known (it has {names}); "
             "`edgeflare conform --list` shows those that are"
         )
-    arithmetic = {one.place: one.arithmetic for one in found}
+    arithmetic = {raw.place: raw.arithmetic for raw in found}
     return ModelReading(tuple(known), tuple(unknown), _draft(known, found), arithmetic)
 
 
@@ -149,13 +149,13 @@ def _read(one: FileOperator) -> ReadOperator:
 
 
 def _draft(known: Sequence[ReadOperator], found: Sequence[FileOperator]) -> Draft:
-    operators = {one.place: one for one in found}
+    operators = {raw.place: raw for raw in found}
     written: dict[int, int] = {}
     nodes = []
-    for at, one in enumerate(known):
-        operator = operators[one.place]
+    for at, read in enumerate(known):
+        operator = operators[read.place]
         sources = tuple(written.get(tensor, FRESH) for tensor in operator.reads)
-        node = DraftNode(*one.cell, one.reading.configuration, 0, sources, one.place)
+        node = DraftNode(*read.cell, read.reading.configuration, 0, sources, read.place)
         nodes.append(node)
         # Nodes are read by their first results alone.
         written[operator.writes[0]] = at

@@ -46,10 +46,10 @@ class NearDrawing:
 
         """
         self._coverage, self._rng, self._graphs = coverage, rng, NodeGraphs()
-        known = [one for one in operators if one.cell in coverage.cells]
-        self._standing = deque(read_node(one) for one in known)
+        known = [operator for operator in operators if operator.cell in coverage.cells]
+        self._standing = deque(read_node(read) for read in known)
         self._nodes = [
-            replace(read_node(one), configuration=smaller_configuration(one)) for one in known
+            replace(read_node(read), configuration=smaller_configuration(read)) for read in known
         ]
 
     def ask(self, count: int) -> list[Draft]:
@@ -94,13 +94,17 @@ def near_configuration(node: DraftNode, rng: np.random.Generator) -> Configurati
     Where others depend on those, as few as can be are unlike.
     """
     parameters = cell_parameters(node.cell)
-    large = [one for one in parameters if one.fault(node.configuration[one.name]) is not None]
+    large = [
+        known for known in parameters if known.fault(node.configuration[known.name]) is not None
+    ]
     for _ in range(_MOST_TRIES):
         changed = [parameters[at] for at in rng.permutation(len(parameters))[: rng.integers(1, 3)]]
         configuration: Configuration | None = node.configuration
-        for one in (*large, *changed):
+        for parameter in (*large, *changed):
             if configuration is not None:
-                configuration = with_setting(node.cell, configuration, one.name, one.draw(rng))
+                configuration = with_setting(
+                    node.cell, configuration, parameter.name, parameter.draw(rng)
+                )
         if configuration is not None:
             return configuration
     near = drawn_configuration(node.cell, rng)
@@ -131,9 +135,9 @@ def smaller_configuration(read: ReadOperator) -> Configuration:
 def _halved(cell: Cell, configuration: Configuration) -> Iterator[Configuration]:
     """Yield valid configurations with one size halved, the largest first."""
     sizes = [
-        (max(setting) if isinstance(setting, tuple) else setting, one.name)
-        for one in cell_parameters(cell)
-        if one.kind == "shape" and (setting := configuration[one.name])
+        (max(setting) if isinstance(setting, tuple) else setting, parameter.name)
+        for parameter in cell_parameters(cell)
+        if parameter.kind == "shape" and (setting := configuration[parameter.name])
     ]
     whole = [(size, name) for size, name in sizes if isinstance(size, int)]
     for size, name in sorted(whole, reverse=True):

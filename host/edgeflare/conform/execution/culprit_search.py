@@ -121,9 +121,9 @@ class CulpritSearch:
         suspects = self._pack(group).suspects(failure)
         for places in suspects:
             odds = {group[place]: self._odds(group[place]) for place in places}
-            some = 1 - prod(1 - one for one in odds.values())
-            for at, one in odds.items():
-                self._suspected[at] = max(self._odds(at), one / some)
+            some = 1 - prod(1 - chance for chance in odds.values())
+            for at, chance in odds.items():
+                self._suspected[at] = max(self._odds(at), chance / some)
         return {group[place] for places in suspects for place in places}
 
     def _search(self, group: Sequence[int], failure: RunFailure) -> list[int]:
@@ -229,7 +229,7 @@ class CulpritSearch:
     def _innocent(self, group: Sequence[int]) -> list[int]:
         """Return models to try the members of a group with: the others of it, and more."""
         witnesses = range(self._count, len(self._models))
-        lived = [at for at, one in self._answers.items() if one.failure is None]
+        lived = [at for at, answer in self._answers.items() if answer.failure is None]
         others = [at for at in (*witnesses, *lived) if at not in group]
         harmless = [at for at in others if not self._history.corrupts(self._models[at].graph)]
         return sorted([*group, *harmless][:_MOST_INNOCENT])
@@ -301,13 +301,13 @@ def blamed(group: Sequence[int], innocent: Sequence[int], dies: _Dies) -> Blame 
 
 
 def _blame(least: Sequence[int], innocent: Sequence[int], trials: _Trials) -> Blame:
-    for one in least:
-        others = tuple(at for at in least if at != one)
+    for suspect in least:
+        others = tuple(at for at in least if at != suspect)
         # At the end nothing runs after it: if it dies there, it is by what it reads.
-        if trials.dies([*innocent, one]):
-            return Blame(one, others, corrupts=False, certain=True)
-        if trials.dies([one, *innocent]):
-            return Blame(one, others, corrupts=True, certain=True)
+        if trials.dies([*innocent, suspect]):
+            return Blame(suspect, others, corrupts=False, certain=True)
+        if trials.dies([suspect, *innocent]):
+            return Blame(suspect, others, corrupts=True, certain=True)
     return Blame(least[0], tuple(least[1:]), corrupts=True, certain=False)
 
 
@@ -363,9 +363,9 @@ def _multiplications(graph: OperatorGraph, node: GraphNode) -> float:
     Each place of the result is given a product with all weights; without weights, each value one
     with as many values as the longest dimension has.
     """
-    operands = [one for one in graph.operands(node) if one is not None]
-    results = sum(one.size for one in graph.results(node))
-    weights = max((one.size for one in operands if one.values is not None), default=0)
-    channels = max((one.shape[-1] for one in graph.results(node) if one.shape), default=1)
-    longest = max((size for one in operands for size in one.shape), default=1)
+    operands = [operand for operand in graph.operands(node) if operand is not None]
+    results = sum(result.size for result in graph.results(node))
+    weights = max((operand.size for operand in operands if operand.values is not None), default=0)
+    channels = max((result.shape[-1] for result in graph.results(node) if result.shape), default=1)
+    longest = max((size for operand in operands for size in operand.shape), default=1)
     return float(max(results * weights / max(channels, 1), results * longest))

@@ -81,8 +81,8 @@ class FailureHistory:
 
     def witnesses(self, rows: int) -> list[PosedModel]:
         """Return models that lived, one of each kind that does no harm, with so many rows."""
-        known = [one.lived for one in self._tallies.values() if not one.corrupts]
-        return [one for one in known if one is not None and one.rows == rows]
+        known = [tally.lived for tally in self._tallies.values() if not tally.corrupts]
+        return [model for model in known if model is not None and model.rows == rows]
 
     def refusal(self, graph: OperatorGraph) -> RunFailure | None:
         """Return why a model cannot load: the runtime lacks an operator, or that version of it."""
@@ -126,5 +126,11 @@ def _kinds(graph: OperatorGraph) -> Iterator[_Kind]:
 
 
 def _kind(graph: OperatorGraph, node: GraphNode) -> _Kind:
-    tensors = [one for one in (*graph.operands(node), *graph.results(node)) if one is not None]
-    return node.operator, tuple(one.dtype for one in tensors), not all(one.size for one in tensors)
+    tensors = [
+        value for value in (*graph.operands(node), *graph.results(node)) if value is not None
+    ]
+    return (
+        node.operator,
+        tuple(tensor.dtype for tensor in tensors),
+        not all(tensor.size for tensor in tensors),
+    )

@@ -71,13 +71,13 @@ class ModelPack:
 
     def __init__(self, models: Sequence[PosedModel]) -> None:
         self.models = tuple(models)
-        self._graphs = [one.graph for one in models]
-        self._operands: list[Values] = [one for model in models for one in model.operands]
-        given = any(one.values[at].size for one in self._graphs for at in one.inputs)
-        answered = any(one.values[at].size for one in self._graphs for at in one.outputs)
+        self._graphs = [model.graph for model in models]
+        self._operands: list[Values] = [operand for model in models for operand in model.operands]
+        given = any(graph.values[at].size for graph in self._graphs for at in graph.inputs)
+        answered = any(graph.values[at].size for graph in self._graphs for at in graph.outputs)
         if not (given and answered):
             self._graphs.append(_ECHO)
-            rows = max(one.rows for one in models)
+            rows = max(model.rows for model in models)
             self._operands.append(np.zeros((rows, 2), np.uint8))
 
     @property
@@ -101,7 +101,7 @@ class ModelPack:
         """
         results = iter(_results(signature.outputs, outputs))
         return tuple(
-            _answer(one, [next(results) for _ in one.graph.outputs]) for one in self.models
+            _answer(model, [next(results) for _ in model.graph.outputs]) for model in self.models
         )
 
     def suspect(self, failure: RunFailure) -> int | None:
@@ -115,11 +115,11 @@ class ModelPack:
             if at is not None:
                 return at
         if missing := missing_operator(failure):
-            for at, one in enumerate(self.models):
-                if any(lacks(missing, node) for node in one.graph.nodes):
+            for at, model in enumerate(self.models):
+                if any(lacks(missing, node) for node in model.graph.nodes):
                     return at
         if found := _FAILED_RESULT.search(failure.detail):
-            sizes = [len(one.graph.values) for one in self.models]
+            sizes = [len(model.graph.values) for model in self.models]
             return _owner(sizes, int(found.group(1)))
         return None
 
@@ -137,8 +137,8 @@ class ModelPack:
         found = (
             tuple(
                 at
-                for at, one in enumerate(self.models)
-                if any(node.operator == operator for node in one.graph.nodes)
+                for at, model in enumerate(self.models)
+                if any(node.operator == operator for node in model.graph.nodes)
             )
             for operator in sorted(set(_REFUSED_OPERATOR.findall(named.group(1))))
         )
@@ -155,24 +155,26 @@ class ModelPack:
             return {}
         missing = missing_operator(failure)
         if missing is not None and not _REFUSED_OPERATORS.search(failure.detail):
-            lacking = (any(lacks(missing, node) for node in one.graph.nodes) for one in self.models)
+            lacking = (
+                any(lacks(missing, node) for node in model.graph.nodes) for model in self.models
+            )
             return {at: failure for at, is_one in enumerate(lacking) if is_one}
         found = _REFUSED_NODE.search(failure.detail)
         at = None if found is None else self._model_of(found)
         if found is None or at is None:
             return {}
         start, stop = found.span("number")
-        before = sum(len(one.graph.nodes) for one in self.models[:at])
+        before = sum(len(model.graph.nodes) for model in self.models[:at])
         number = int(found["number"]) - before
         detail = f"{failure.detail[:start]}{number}{failure.detail[stop:]}"
         return {at: RunFailure("refused", detail)}
 
     def _model_of(self, found: re.Match[str]) -> int | None:
         """Return the place of the model whose node is named, by number and operator."""
-        number, nodes = int(found["number"]), [n for one in self._graphs for n in one.nodes]
+        number, nodes = int(found["number"]), [n for graph in self._graphs for n in graph.nodes]
         if number >= len(nodes) or nodes[number].operator != found["operator"]:
             return None
-        return _owner([len(one.graph.nodes) for one in self.models], number)
+        return _owner([len(model.graph.nodes) for model in self.models], number)
 
 
 def is_misshapen(detail: str) -> bool:
@@ -196,7 +198,7 @@ def lacks(missing: MissingOperator, node: GraphNode) -> bool:
 
 
 def _first_match(patterns: Sequence[re.Pattern[str]], text: str) -> re.Match[str] | None:
-    return next((found for one in patterns if (found := one.search(text))), None)
+    return next((found for pattern in patterns if (found := pattern.search(text))), None)
 
 
 def _owner(sizes: Sequence[int], number: int) -> int | None:

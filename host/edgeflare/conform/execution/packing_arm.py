@@ -65,7 +65,7 @@ class PackingArm:
     ) -> list[ModelAnswer]:
         """Run models each in a fresh process; see `KernelArm`."""
         alone = self._answers(models, replace(self._limits, models=1))
-        compared = [_compared(one, other) for one, other in zip(packed, alone, strict=True)]
+        compared = [_compared(answer, other) for answer, other in zip(packed, alone, strict=True)]
         return [
             replace(now, neighbours=self._depends(model, now))
             if now.neighbours and not before.neighbours
@@ -157,8 +157,8 @@ def _padded(model: PosedModel, rows: int) -> PosedModel:
     if not model.operands:
         return replace(model, constant_rows=rows)
     operands = (
-        np.concatenate([one, np.repeat(one[-1:], rows - len(one), axis=0)])
-        for one in model.operands
+        np.concatenate([operand, np.repeat(operand[-1:], rows - len(operand), axis=0)])
+        for operand in model.operands
     )
     return replace(model, operands=tuple(operands))
 
@@ -167,4 +167,4 @@ def _first_rows(answer: ModelAnswer, rows: int) -> ModelAnswer:
     """Return an answer to the rows that were not added."""
     if not answer.outputs or len(answer.outputs[0]) == rows:
         return answer
-    return replace(answer, outputs=tuple(one[:rows] for one in answer.outputs))
+    return replace(answer, outputs=tuple(output[:rows] for output in answer.outputs))

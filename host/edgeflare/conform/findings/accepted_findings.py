@@ -65,11 +65,11 @@ class AcceptedFinding:
         """
         known = known_operators()
         operators = self.operator.split(_THEN)
-        for one in operators:
-            if one not in known:
+        for operator in operators:
+            if operator not in known:
                 raise UserError(
-                    f"operator is {one!r}, which is not known{suggestion(one, known)}: `edgeflare"
-                    " conform --list` shows all"
+                    f"operator is {operator!r}, which is not known{suggestion(operator, known)}: "
+                    "`edgeflare conform --list` shows all"
                 )
         types = known[operators[0]].types
         if self.type not in types:
@@ -118,9 +118,9 @@ def accepted_reason(
         The reason of the table that most of them meet, of several the first.
 
     """
-    named = [one for one in accepted if one.names(key)]
+    named = [finding for finding in accepted if finding.names(key)]
     table = SettingsTable(failing)
-    held = [one.held(table) for one in named]
+    held = [finding.held(table) for finding in named]
     if not named or np.any(held, axis=0).sum() < (1 - _BEYOND) * len(failing):
         return None
     return named[int(np.argmax(np.sum(held, axis=1)))].reason
@@ -155,14 +155,14 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
     try:
         content = read_toml(path)
     except OSError as error:
-        like = path_suggestion(path, lambda one: one.suffix == ".toml")
+        like = path_suggestion(path, lambda other: other.suffix == ".toml")
         raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
     for key in content:
         if key != TABLES:
             like = suggestion(key, [TABLES])
             raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{TABLES}]]")
     tables = content.get(TABLES, [])
-    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
     return tuple(
         constructed(AcceptedFinding, table, f"{path}: table {number}")

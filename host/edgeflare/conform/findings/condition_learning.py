@@ -77,7 +77,7 @@ def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
     surprise = np.array([surprise_of(failing, some) for some in range(others + 1)])
     found: dict[Places, float] = {(): float(surprise[-1])}
     singles = costs + surprise[passing.sum(axis=1).astype(np.intp)]
-    found.update(((at,), float(one)) for at, one in enumerate(singles))
+    found.update(((at,), float(single)) for at, single in enumerate(singles))
     beam: list[Places] = [(int(at),) for at in np.argsort(singles, kind="stable")[:_BEAM]]
     for _ in range(MOST_PREDICATES - 1):
         beam = _extended(beam, passing, costs, surprise, found)

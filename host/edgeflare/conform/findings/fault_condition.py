@@ -49,12 +49,12 @@ class FaultCondition:
             ValueError: one says none.
 
         """
-        return cls.of([Predicate.parsed(one) for one in texts])
+        return cls.of([Predicate.parsed(text) for text in texts])
 
     @property
     def texts(self) -> list[str]:
         """The predicates as they are kept in documents."""
-        return [str(one) for one in self.predicates]
+        return [str(predicate) for predicate in self.predicates]
 
     def __str__(self) -> str:
         return ", ".join(self.texts) or "always"
@@ -62,8 +62,8 @@ class FaultCondition:
     def held(self, table: SettingsTable) -> Truths:
         """Return of which rows it holds: (rows,)."""
         truths = np.ones(len(table), np.bool_)
-        for one in self.predicates:
-            truths &= one.held(table)
+        for predicate in self.predicates:
+            truths &= predicate.held(table)
         return truths
 
     def holds(self, settings: Mapping[str, Setting]) -> bool:
@@ -74,13 +74,13 @@ class FaultCondition:
 def fact_names(cell: Cell) -> tuple[str, ...]:
     """Return what conditions may speak of besides the parameters of an operator."""
     operator, type_ = cell
-    parameters = {one.name for one in known_operators()[operator].parameters(type_)}
+    parameters = {parameter.name for parameter in known_operators()[operator].parameters(type_)}
     return tuple(name for name in _settings(cell).names() if name not in parameters)
 
 
 def condition_fault(cell: Cell, condition: FaultCondition) -> str | None:
     """Return why a condition can hold of no model of an operator and type; None if it may."""
-    faults = (_fault(cell, one) for one in condition.predicates)
+    faults = (_fault(cell, predicate) for predicate in condition.predicates)
     return next(filter(None, faults), None)
 
 
@@ -94,7 +94,7 @@ def _fault(cell: Cell, predicate: Predicate) -> str | None:
                 f"{name!r} in {str(predicate)!r} is no setting of {operator} in {type_}{like}: "
                 f"`edgeflare conform --list --ops {operator}` shows all"
             )
-        words = all(isinstance(one, bool | str) for one in known.settings(name))
+        words = all(isinstance(setting, bool | str) for setting in known.settings(name))
         if words and predicate.is_numeric:
             return f"{name!r} in {str(predicate)!r} is no number: compare it by `is` or `is not`"
     return None
@@ -107,7 +107,11 @@ def _settings(cell: Cell) -> SettingsTable:
     specification, rng = known_operators()[operator], np.random.default_rng(0)
     drawn = (drawn_configuration(cell, rng) for _ in range(_MODELS))
     return SettingsTable(
-        [{**one, **specification.facts(type_, one)} for one in drawn if one is not None]
+        [
+            {**settings, **specification.facts(type_, settings)}
+            for settings in drawn
+            if settings is not None
+        ]
     )
 
 
@@ -163,9 +167,9 @@ class Predicate:
             raise ValueError(f"{text!r} is no predicate: write one as {FORMS}")
         relation = _TYPED.get(parts[2], parts[2])
         named = [parts[1]] if relation in ("is", "is not") else [parts[1], parts[3]]
-        for one in named:
-            if not is_quantity(one) and (relation not in _NUMERIC or constant(one) is None):
-                raise ValueError(f"{one!r} in {text!r} is no quantity: write one as in {FORMS}")
+        for side in named:
+            if not is_quantity(side) and (relation not in _NUMERIC or constant(side) is None):
+                raise ValueError(f"{side!r} in {text!r} is no quantity: write one as in {FORMS}")
         return cls(parts[1], relation, parts[3])
 
     def __str__(self) -> str:
@@ -180,8 +184,10 @@ class Predicate:
     def names(self) -> tuple[str, ...]:
         """The names of the settings that it speaks of."""
         sides = [self.left] if self.relation in ("is", "is not") else [self.left, self.right]
-        quantities = [one for one in sides if not (self.is_numeric and constant(one) is not None)]
-        return tuple(name for one in quantities for name in setting_names(one))
+        quantities = [
+            side for side in sides if not (self.is_numeric and constant(side) is not None)
+        ]
+        return tuple(name for quantity in quantities for name in setting_names(quantity))
 
     def held(self, table: SettingsTable) -> Truths:
         """Return of which rows it holds: (rows,)."""

@@ -48,7 +48,7 @@ def evidence_for(
     """
     kept = list(failing)[-MOST_FAILING:]
     least = _least_telling(key.symptom, [observations[at].judgement.worst for at in kept])
-    passing = [at for at, one in enumerate(observations) if passes(key, one, least)]
+    passing = [at for at, observation in enumerate(observations) if passes(key, observation, least)]
     passing = passing[-MOST_PASSING:]
     table = SettingsTable([observations[at].settings for at in (*kept, *passing)])
     known = vocabulary(specification.parameters(key.type), table)

@@ -66,7 +66,7 @@ def grouped(
         specifications: declarations of the operators, by name.
 
     """
-    keys = {key for one in observations if (key := finding_key(one)) is not None}
+    keys = {key for observation in observations if (key := finding_key(observation)) is not None}
     return grouped_as(keys, observations, specifications)
 
 
@@ -85,19 +85,21 @@ def grouped_as(
     """
     groups: dict[FindingKey, list[FindingGroup]] = {}
     # What may be a weak sign of another symptom comes after it.
-    for key in sorted(keys, key=lambda one: (one.symptom in STRONGER, one)):
-        failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
+    for key in sorted(keys, key=lambda candidate: (candidate.symptom in STRONGER, candidate)):
+        failing = [
+            at for at, observation in enumerate(observations) if finding_key(observation) == key
+        ]
         strong = groups.get(stronger(key), [])
-        if len(failing) < sum(len(one.failing) for one in strong):
+        if len(failing) < sum(len(group.failing) for group in strong):
             failing = [at for at in failing if not meets_any(strong, observations[at])]
         specification = specifications[key.operator]
         groups[key] = _groups(key, observations, failing, specification) if failing else []
-    return [one for key in sorted(keys) for one in groups[key]]
+    return [group for key in sorted(keys) for group in groups[key]]
 
 
 def meets_any(groups: Sequence[FindingGroup], observation: Observation) -> bool:
     """Return whether a model meets the condition of one of some findings."""
-    return any(one.condition.holds(observation.settings) for one in groups)
+    return any(member.condition.holds(observation.settings) for member in groups)
 
 
 def _groups(
@@ -111,7 +113,8 @@ def _groups(
     everything = np.arange(len(kept))
     found = conditions_of(evidence, everything, MOST_CONDITIONS)
     groups = [
-        FindingGroup(key, one.condition, tuple(int(at) for at in kept[mine])) for one, mine in found
+        FindingGroup(key, hypothesis.condition, tuple(int(at) for at in kept[mine]))
+        for hypothesis, mine in found
     ]
     older = tuple(failing[: -len(kept)])
     return _with_older(groups, older, observations)
@@ -121,14 +124,14 @@ def _with_older(
     groups: list[FindingGroup], older: tuple[int, ...], observations: Sequence[Observation]
 ) -> list[FindingGroup]:
     """Return the groups with the failing models that were not looked at, each in one of them."""
-    places = [list(one.failing) for one in groups]
+    places = [list(member.failing) for member in groups]
     for at in older:
         settings = observations[at].settings
-        fitting = (n for n, one in enumerate(groups) if one.condition.holds(settings))
+        fitting = (n for n, group in enumerate(groups) if group.condition.holds(settings))
         places[next(fitting, 0)].append(at)
     return [
-        FindingGroup(one.key, one.condition, tuple(sorted(mine)))
-        for one, mine in zip(groups, places, strict=True)
+        FindingGroup(group.key, group.condition, tuple(sorted(mine)))
+        for group, mine in zip(groups, places, strict=True)
     ]
 
 
@@ -212,11 +215,11 @@ def _surprise(failing: Indexes, passing: Indexes) -> NDArray[np.float64]:
 
 def _joint_score(evidence: ModelEvidence, several: Sequence[tuple[Hypothesis, Indexes]]) -> float:
     """Return the score of conditions together, one of which each failing model meets."""
-    texts = {str(one): at for at, one in enumerate(evidence.vocabulary.predicates)}
+    texts = {str(predicate): at for at, predicate in enumerate(evidence.vocabulary.predicates)}
     met = np.zeros(evidence.passing.shape[1], np.bool_)
     cost, failing = 0.0, 0
-    for one, mine in several:
-        places = [texts[str(predicate)] for predicate in one.condition.predicates]
+    for hypothesis, mine in several:
+        places = [texts[str(predicate)] for predicate in hypothesis.condition.predicates]
         met |= evidence.passing[places].all(axis=0)
         cost += float(evidence.vocabulary.costs[places].sum())
         failing += len(mine)

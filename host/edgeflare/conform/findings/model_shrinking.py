@@ -100,15 +100,15 @@ class _ShrinkState:
         tried = list(islice(self._made(moves), _MOST_MOVES))
         fails = yield from self.run([model for _, model in tried])
         good: dict[object, tuple[ShrinkingMove, ShrinkCandidate]] = {}
-        for (move, model), one in zip(tried, fails, strict=True):
-            if one:
+        for (move, model), failed in zip(tried, fails, strict=True):
+            if failed:
                 good.setdefault(move.subject, (move, model))
         if not good:
             return False
         (_, best), *others = good.values()
         together = list(self._joined(best, [move for move, _ in others]))
         fails = yield from self.run(together)
-        last = max((at for at, one in enumerate(fails) if one), default=None)
+        last = max((at for at, failed in enumerate(fails) if failed), default=None)
         smaller = best if last is None else together[last]
         if repr(smaller.draft) != repr(self.now.draft):
             self.left.add(repr(self.now.draft))
@@ -258,7 +258,9 @@ def fewest_operators(start: ShrinkCandidate, context: ShrinkContext, most_runs: 
         allowed = _allowed(tried, left)
         left -= sum(map(joined_runs, allowed))
         fails = (yield allowed) if allowed else []
-        smaller = next((one for one, fail in zip(allowed, fails, strict=True) if fail), None)
+        smaller = next(
+            (candidate for candidate, fail in zip(allowed, fails, strict=True) if fail), None
+        )
         tried = []
         if smaller is not None:
             best, fewer = smaller, _without_one(smaller, context)
@@ -325,9 +327,9 @@ def _parts(
 def _allowed(tried: Sequence[ShrinkCandidate], runs: int) -> list[ShrinkCandidate]:
     """Return the first of some candidates that the device may run."""
     found: list[ShrinkCandidate] = []
-    for one in tried:
-        runs -= joined_runs(one)
+    for candidate in tried:
+        runs -= joined_runs(candidate)
         if runs < 0:
             break
-        found.append(one)
+        found.append(candidate)
     return found

@@ -62,9 +62,9 @@ def proposals(
 
     """
     known = hypotheses(evidence_for(group.key, observations, group.failing, specification))
-    names = {one.name for one in specification.parameters(group.key.type)}
+    names = {parameter.name for parameter in specification.parameters(group.key.type)}
     failing = [
-        {name: one for name, one in observations[at].settings.items() if name in names}
+        {name: setting for name, setting in observations[at].settings.items() if name in names}
         for at in group.failing
     ]
     source = _ConfigurationSource(specification, group.key.type, failing, rng)
@@ -72,9 +72,9 @@ def proposals(
     pool = _pool(source, known, weights, count * POOL)
     if not pool:
         return []
-    facts = [{**one, **specification.facts(group.key.type, one)} for one in pool]
+    facts = [{**settings, **specification.facts(group.key.type, settings)} for settings in pool]
     table = SettingsTable(facts)
-    held = np.stack([one.condition.held(table) for one in known])
+    held = np.stack([hypothesis.condition.held(table) for hypothesis in known])
     rate = _rate(group, observations, known[0])
     settled = _told(_weights(known, 1.0) @ held, rate).max() < CERTAIN
     # Two faults together have no condition: that is none to stop at, unless nearly all models fail.
@@ -87,16 +87,20 @@ def proposals(
 
 
 def _weights(known: Sequence[Hypothesis], temperature: float) -> NDArray[np.float64]:
-    scores = np.array([one.score for one in known])
+    scores = np.array([hypothesis.score for hypothesis in known])
     weights = np.exp((scores.min() - scores) / temperature)
     return np.asarray(weights / weights.sum(), np.float64)
 
 
 def _rate(group: FindingGroup, observations: Sequence[Observation], best: Hypothesis) -> float:
     """Return how often the fault shows where its condition is met."""
-    cell = [one for one in observations if one.operator == group.key.operator]
-    cell = [one for one in cell if one.type == group.key.type]
-    met = int(best.condition.held(SettingsTable([one.settings for one in cell])).sum())
+    cell = [
+        observation for observation in observations if observation.operator == group.key.operator
+    ]
+    cell = [observation for observation in cell if observation.type == group.key.type]
+    met = int(
+        best.condition.held(SettingsTable([observation.settings for observation in cell])).sum()
+    )
     return min(0.95, (len(group.failing) + 1) / (met + 2))
 
 
@@ -145,16 +149,16 @@ def _pool(
     count: int,
 ) -> list[Configuration]:
     """Return valid configurations, each with a likely condition in mind."""
-    spoken = [_spoken_of(one, source.parameters) for one in known]
+    spoken = [_spoken_of(hypothesis, source.parameters) for hypothesis in known]
     minds = source.rng.choice(len(known), size=count, p=weights)
     made = (source.drawn(way, spoken[int(mind)]) for way, mind in enumerate(minds))
-    return [one for one in made if one is not None]
+    return [settings for settings in made if settings is not None]
 
 
 def _spoken_of(hypothesis: Hypothesis, parameters: Sequence[OperatorParameter]) -> list[str]:
     """Return the parameters that a condition speaks of."""
     words = {word for text in hypothesis.condition.texts for word in _NAMES.findall(text)}
-    return [one.name for one in parameters if one.name in words]
+    return [known.name for known in parameters if known.name in words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ def _one_changed(source: _ConfigurationSource, _spoken: Sequence[str]) -> Config
 
 def _spoken_changed(source: _ConfigurationSource, spoken: Sequence[str]) -> Configuration:
     """Return a failing configuration with a setting changed that a condition speaks of."""
-    known = [one for one in source.parameters if one.name in spoken]
+    known = [other for other in source.parameters if other.name in spoken]
     return _changed(source, known or source.parameters, 1)
 
 
@@ -224,7 +228,10 @@ def _spoken_kept(source: _ConfigurationSource, spoken: Sequence[str]) -> Configu
 def _mixed(source: _ConfigurationSource, _spoken: Sequence[str]) -> Configuration:
     """Return a failing configuration, a third of whose settings are fresh."""
     fresh, kept = source.fresh(), source.chosen()
-    return {name: fresh[name] if source.rng.random() < 1 / 3 else one for name, one in kept.items()}
+    return {
+        name: fresh[name] if source.rng.random() < 1 / 3 else setting
+        for name, setting in kept.items()
+    }
 
 
 def _fresh(source: _ConfigurationSource, _spoken: Sequence[str]) -> Configuration:
@@ -261,7 +268,7 @@ def _other_setting(
     rng, setting = source.rng, configuration[parameter.name]
     kind = rng.random()
     if kind < 0.25 and parameter.unit:
-        alike = [one.name for one in source.parameters if one.unit == parameter.unit]
+        alike = [other.name for other in source.parameters if other.unit == parameter.unit]
         return configuration[alike[int(rng.integers(len(alike)))]]
     if kind < 0.6 and not isinstance(setting, bool | str):
         return _near(setting, rng)

@@ -41,7 +41,7 @@ def is_quantity(text: str) -> bool:
 
 def setting_names(quantity: str) -> tuple[str, ...]:
     """Return the names of the settings that a quantity is computed from."""
-    return tuple(_reader(one)[0] for one in quantity.split(" % ", maxsplit=1)[0].split(" / "))
+    return tuple(_reader(part)[0] for part in quantity.split(" % ", maxsplit=1)[0].split(" / "))
 
 
 class SettingsTable:
@@ -87,7 +87,7 @@ class SettingsTable:
                 return np.where(np.isfinite(ratio), ratio, np.nan)
         name, of_setting = _reader(quantity)
         column = [of_setting(row[name]) if name in row else None for row in self.rows]
-        return np.array([np.nan if one is None else one for one in column], np.float64)
+        return np.array([np.nan if number is None else number for number in column], np.float64)
 
 
 def written_setting(setting: Setting) -> str:
@@ -105,11 +105,11 @@ def _reader(quantity: str) -> tuple[str, Callable[[Setting], float | None]]:
         computed = OF_TUPLES[of_tuple[1]]
         return of_tuple[
             2
-        ], lambda one: computed(tuple(one)) if isinstance(one, tuple | list) else None
+        ], lambda setting: computed(tuple(setting)) if isinstance(setting, tuple | list) else None
     if at := _AT.fullmatch(quantity):
         place = int(at[2])
-        return at[1], lambda one: _element(one, place)
-    return quantity, lambda one: one if isinstance(one, int | float) else None
+        return at[1], lambda setting: _element(setting, place)
+    return quantity, lambda setting: setting if isinstance(setting, int | float) else None
 
 
 def _element(setting: Setting, place: int) -> float | None:

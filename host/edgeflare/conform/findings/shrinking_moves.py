@@ -49,7 +49,7 @@ class ShrinkCandidate:
     @property
     def elements(self) -> int:
         """Values of all operands, all rows together."""
-        return sum(one.size for one in self.operands)
+        return sum(operand.size for operand in self.operands)
 
     def posed(self, given: Mapping[int, OperatorGraph]) -> PosedModel:
         """Return the whole graph with its operands, for arms to run.
@@ -211,7 +211,11 @@ def simpler_settings(one: ShrinkCandidate, context: ShrinkContext) -> Iterator[S
 
 def _by_kind(draft: Draft) -> list[tuple[int, OperatorParameter]]:
     """Return the parameters of all operators of a draft, those of shapes first."""
-    found = [(at, one) for at, node in enumerate(draft.nodes) for one in cell_parameters(node.cell)]
+    found = [
+        (at, parameter)
+        for at, node in enumerate(draft.nodes)
+        for parameter in cell_parameters(node.cell)
+    ]
     return sorted(found, key=lambda at_one: _KINDS.index(at_one[1].kind))
 
 
@@ -221,7 +225,7 @@ def _only_change(setting: Setting, simpler: Setting) -> int | None:
         return None
     if len(setting) != len(simpler):
         return None
-    places = [at for at, one in enumerate(setting) if one != simpler[at]]
+    places = [at for at, element in enumerate(setting) if element != simpler[at]]
     return places[0] if len(places) == 1 else None
 
 
@@ -255,7 +259,11 @@ def _placed(old: Setting, place: int | None, simpler: Setting) -> Setting:
 def _valid(node: DraftNode, name: str, setting: Setting) -> Configuration | None:
     """Return a valid configuration with a setting, another of which may be simpler too."""
     specification = known_operators()[node.operator]
-    if any(one.fault(setting) for one in cell_parameters(node.cell) if one.name == name):
+    if any(
+        parameter.fault(setting)
+        for parameter in cell_parameters(node.cell)
+        if parameter.name == name
+    ):
         return None
     changed = specification.adapted(node.type, {**node.configuration, name: setting}, name)
     if specification.invalid(node.type, changed) is None:

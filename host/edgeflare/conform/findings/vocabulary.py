@@ -55,7 +55,7 @@ class Vocabulary:
         """Return which predicate holds of which row: (predicates, rows)."""
         if not self.predicates:
             return np.zeros((0, len(table)), np.bool_)
-        return np.stack([one.held(table) for one in self.predicates])
+        return np.stack([predicate.held(table) for predicate in self.predicates])
 
 
 def vocabulary(parameters: Sequence[OperatorParameter], table: SettingsTable) -> Vocabulary:
@@ -67,32 +67,36 @@ def vocabulary(parameters: Sequence[OperatorParameter], table: SettingsTable) ->
 
     """
     names = table.names()
-    topics = {name: [one for one in _topics(name, table) if one] for name in names}
+    topics = {
+        name: [predicates for predicates in _topics(name, table) if predicates] for name in names
+    }
     costs: dict[Predicate, float] = {}
     for several in topics.values():
         for topic in several:
             cost = log(len(names)) + log(len(several)) + log(len(topic)) + MARGIN
-            costs.update((one, cost) for one in topic if one not in costs)
-    compared = [one for one in _comparisons(parameters, table) if one not in costs]
+            costs.update((predicate, cost) for predicate in topic if predicate not in costs)
+    compared = [
+        predicate for predicate in _comparisons(parameters, table) if predicate not in costs
+    ]
     dearer = log(max(1, len(names))) + log(max(1, len(compared))) + MARGIN + COMPARISON_COST
-    costs.update((one, dearer) for one in compared)
+    costs.update((predicate, dearer) for predicate in compared)
     return Vocabulary(tuple(costs), np.array(list(costs.values())))
 
 
 def _topics(name: str, table: SettingsTable) -> Iterator[list[Predicate]]:
     """Yield the predicates over one setting, by what they speak of."""
     settings = table.settings(name)
-    if all(isinstance(one, bool | str) for one in settings):
+    if all(isinstance(setting, bool | str) for setting in settings):
         yield _of_words(name, settings)
-    elif any(isinstance(one, tuple | list) for one in settings):
+    elif any(isinstance(setting, tuple | list) for setting in settings):
         yield _of_words(name, settings)
-        of_all = [f"{one}({name})" for one in OF_TUPLES]
+        of_all = [f"{of_tuple}({name})" for of_tuple in OF_TUPLES]
         for quantity in (*of_all, *(f"{name}[{place}]" for place in _PLACES)):
             numbers = table.numbers(quantity)
             yield _of_wholes(quantity, numbers)
             if quantity in (f"size({name})", f"{name}[-1]"):
                 yield _of_remainders(quantity, numbers)
-    elif any(isinstance(one, float) for one in settings):
+    elif any(isinstance(setting, float) for setting in settings):
         numbers = table.numbers(name)
         yield _of_reals(name, numbers)
         yield _of_reals(name, numbers, 1.5)
@@ -117,17 +121,17 @@ def _of_wholes(quantity: str, numbers: NDArray[np.float64]) -> list[Predicate]:
     low, high = int(distinct[0]), int(distinct[-1])
     values: Sequence[int] = range(low, high + 1)
     if len(values) > _MOST_THRESHOLDS:
-        coarse = {sign * one for one in _COARSE for sign in (1, -1)}
+        coarse = {sign * bound for bound in _COARSE for sign in (1, -1)}
         coarse |= {2**exponent for exponent in range(9, 31)}
-        values = sorted({low, high, *(one for one in coarse if low < one < high)})
-    ends = {low, high, 0, 1, -1, 128} & {int(one) for one in distinct}
-    known = [int(one) for one in distinct] if len(distinct) <= _MOST_WORDS else sorted(ends)
+        values = sorted({low, high, *(bound for bound in coarse if low < bound < high)})
+    ends = {low, high, 0, 1, -1, 128} & {int(number) for number in distinct}
+    known = [int(number) for number in distinct] if len(distinct) <= _MOST_WORDS else sorted(ends)
     # At an end, a threshold is the same as an equality.
-    bounds = [("≥", one) for one in values if low < one < high]
-    bounds += [("≤", one) for one in values if low < one < high]
-    bounds += [("=", one) for one in known]
-    bounds += [("≠", one) for one in sorted(ends)]
-    return [Predicate(quantity, relation, str(one)) for relation, one in bounds]
+    bounds = [("≥", value) for value in values if low < value < high]
+    bounds += [("≤", value) for value in values if low < value < high]
+    bounds += [("=", number) for number in known]
+    bounds += [("≠", number) for number in sorted(ends)]
+    return [Predicate(quantity, relation, str(bound)) for relation, bound in bounds]
 
 
 def _of_remainders(quantity: str, numbers: NDArray[np.float64]) -> list[Predicate]:
@@ -157,12 +161,12 @@ def _of_reals(
         ]
     if low <= 0 and mantissa == 1:
         bounds += [0.0, *(-(2.0**at) for at in range(-12, 11, 2))]
-    usual = [written_number(one) for one in sorted(bounds) if low < one <= high]
-    few = [written_number(float(one)) for one in distinct if len(distinct) <= _MOST_WORDS]
+    usual = [written_number(bound) for bound in sorted(bounds) if low < bound <= high]
+    few = [written_number(float(number)) for number in distinct if len(distinct) <= _MOST_WORDS]
     few = few if mantissa == 1 else []
     return [
-        *(Predicate(quantity, relation, one) for one in usual for relation in ("≥", "<")),
-        *(Predicate(quantity, "=", one) for one in few),
+        *(Predicate(quantity, relation, word) for word in usual for relation in ("≥", "<")),
+        *(Predicate(quantity, "=", word) for word in few),
     ]
 
 
@@ -171,13 +175,13 @@ def _comparisons(
 ) -> Iterator[Predicate]:
     names = set(table.names())
     units: dict[str, list[str]] = {}
-    for one in parameters:
-        if one.unit and one.name in names:
-            units.setdefault(one.unit, []).append(one.name)
+    for known in parameters:
+        if known.unit and known.name in names:
+            units.setdefault(known.unit, []).append(known.name)
     for unit in units.values():
         yield from _between(unit)
         for pair in combinations(unit, 2):
-            if any(isinstance(one, float) for name in pair for one in table.settings(name)):
+            if any(isinstance(setting, float) for name in pair for setting in table.settings(name)):
                 ratio = f"{pair[0]} / {pair[1]}"
                 yield from _of_reals(ratio, table.numbers(ratio))
     tuples = [name for name in table.names() if isinstance(table.settings(name)[0], tuple | list)]

@@ -92,8 +92,8 @@ class OneInputOperator(OperatorSpecification):
 
     def check(self, reading: OperatorReading, parts: ModelParts) -> None:
         """Raise UnknownOperatorForm unless a reading says all of a model."""
-        given = [at for at, one in parts.tensors.items() if one.values is None]
-        constants = [one.operand for one in self.places if isinstance(one, ConstantOf)]
+        given = [at for at, tensor in parts.tensors.items() if tensor.values is None]
+        constants = [place.operand for place in self.places if isinstance(place, ConstantOf)]
         if given != [0] or set(parts.tensors) != {0, *constants}:
             raise UnknownOperatorForm(
                 f"{self.operator} reads other than one tensor and {len(set(constants))} constants"

@@ -68,8 +68,11 @@ def known_operators() -> Mapping[str, OperatorSpecification]:
         POOLS,
         WEIGHTED_SUMS,
     )
-    known = [one for family in families for one in family]
-    return {one.operator: one for one in sorted(known, key=lambda one: one.operator)}
+    known = [specification for family in families for specification in family]
+    return {
+        specification.operator: specification
+        for specification in sorted(known, key=lambda known_one: known_one.operator)
+    }
 
 
 MOVEMENT_OPERATORS = (

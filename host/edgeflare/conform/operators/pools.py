@@ -57,23 +57,23 @@ _PLACES = (
 
 
 def _result_shape(settings: Configuration) -> tuple[int, ...]:
-    counts = (one.count for one in windows_of(settings, _AXES))
+    counts = (window.count for window in windows_of(settings, _AXES))
     return (whole(settings, "batch"), *counts, whole(settings, "channels"))
 
 
 def _terms(settings: Configuration) -> int:
-    return prod(whole(settings, f"kernel_{one}") for one in _AXES)
+    return prod(whole(settings, f"kernel_{name}") for name in _AXES)
 
 
 def _work(settings: Configuration) -> Work:
-    data, result = prod(whole(settings, one) for one in _SIZES), prod(_result_shape(settings))
+    data, result = prod(whole(settings, size) for size in _SIZES), prod(_result_shape(settings))
     return data, 0, result, result * _terms(settings)
 
 
 def _fit_sizes(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return settings whose windows have room in an input of moderate size."""
     tamed = tamed_windows(settings, _AXES, rng)
-    return fitted_sizes(tamed, _SIZES, lambda one: widened(one, _AXES), _work, rng)
+    return fitted_sizes(tamed, _SIZES, lambda drawn: widened(drawn, _AXES), _work, rng)
 
 
 def _pool_facts(settings: Configuration) -> Mapping[str, Setting]:

@@ -83,21 +83,21 @@ def windows_of(configuration: Configuration, axes: str) -> tuple[Window, ...]:
     padding = word(configuration, "padding")
     return tuple(
         Window(
-            whole(configuration, SIZES[one]),
-            whole(configuration, f"kernel_{one}"),
-            whole(configuration, f"stride_{one}"),
-            whole(configuration, f"dilation_{one}") if f"dilation_{one}" in configuration else 1,
+            whole(configuration, SIZES[axis]),
+            whole(configuration, f"kernel_{axis}"),
+            whole(configuration, f"stride_{axis}"),
+            whole(configuration, f"dilation_{axis}") if f"dilation_{axis}" in configuration else 1,
             padding,
         )
-        for one in axes
+        for axis in axes
     )
 
 
 def windows_fault(configuration: Configuration, axes: str) -> str | None:
     """Return why windows do not fit, None if they do."""
-    for axis, one in zip(axes, windows_of(configuration, axes), strict=True):
-        if one.padding == "VALID" and one.size < one.reach:
-            return f"windows of {one.reach} do not fit into a {SIZES[axis]} of {one.size}"
+    for axis, window in zip(axes, windows_of(configuration, axes), strict=True):
+        if window.padding == "VALID" and window.size < window.reach:
+            return f"windows of {window.reach} do not fit into a {SIZES[axis]} of {window.size}"
     return None
 
 
@@ -105,13 +105,13 @@ def window_facts(configuration: Configuration, axes: str) -> dict[str, Setting]:
     """Return what follows from the settings of windows."""
     windows = windows_of(configuration, axes)
     found: dict[str, Setting] = {
-        "kernel_size": prod(one.kernel for one in windows),
-        "largest_stride": max(one.stride for one in windows),
+        "kernel_size": prod(each.kernel for each in windows),
+        "largest_stride": max(each.stride for each in windows),
     }
-    for axis, one in zip(axes, windows, strict=True):
-        found[f"windows_{axis}"] = one.count
-        found[f"padded_{axis}"] = one.missing
-        found[f"uneven_padding_{axis}"] = one.before != one.after
+    for axis, window in zip(axes, windows, strict=True):
+        found[f"windows_{axis}"] = window.count
+        found[f"padded_{axis}"] = window.missing
+        found[f"uneven_padding_{axis}"] = window.before != window.after
     return found
 
 
@@ -120,10 +120,10 @@ def tamed_windows(
 ) -> dict[str, Setting]:
     """Return drawn settings with less dilation, and with windows that may fit into a tensor."""
     found = dict(settings)
-    for one, window in zip(axes, windows_of(settings, axes), strict=True):
-        dilation = f"dilation_{one}"
-        if f"stride_{one}" in settings and rng.random() < 1 / 3:
-            found[f"stride_{one}"] = 1
+    for axis, window in zip(axes, windows_of(settings, axes), strict=True):
+        dilation = f"dilation_{axis}"
+        if f"stride_{axis}" in settings and rng.random() < 1 / 3:
+            found[f"stride_{axis}"] = 1
         too_wide = settings["padding"] == "VALID" and window.reach > _WIDEST
         if dilation in settings and (rng.random() < 1 / 2 or too_wide):
             found[dilation] = 1
@@ -134,8 +134,8 @@ def widened(settings: Mapping[str, Setting], axes: str) -> dict[str, Setting]:
     """Return settings whose sizes have room for a window at least."""
     found = dict(settings)
     if settings["padding"] == "VALID":
-        for one, window in zip(axes, windows_of(settings, axes), strict=True):
-            found[SIZES[one]] = max(window.size, window.reach)
+        for axis, window in zip(axes, windows_of(settings, axes), strict=True):
+            found[SIZES[axis]] = max(window.size, window.reach)
     return found
 
 
@@ -203,13 +203,13 @@ def window_values(
         (batch, *counts, *kernels, channels), a view that shares its memory.
 
     """
-    around = [(0, 0), *((one.before, one.after) for one in windows), (0, 0)]
+    around = [(0, 0), *((each.before, each.after) for each in windows), (0, 0)]
     wide = np.pad(values, around, constant_values=padded)
     batch, *steps, channel = wide.strides
-    counts = [one.count for one in windows]
-    kernels = [one.kernel for one in windows]
-    moves = [step * one.stride for step, one in zip(steps, windows, strict=True)]
-    within = [step * one.dilation for step, one in zip(steps, windows, strict=True)]
+    counts = [each.count for each in windows]
+    kernels = [each.kernel for each in windows]
+    moves = [step * window.stride for step, window in zip(steps, windows, strict=True)]
+    within = [step * window.dilation for step, window in zip(steps, windows, strict=True)]
     shape = (wide.shape[0], *counts, *kernels, wide.shape[-1])
     return as_strided(wide, shape, (batch, *moves, *within, channel), writeable=False)
 
@@ -262,7 +262,9 @@ def _shrunk(
 ) -> dict[str, Setting]:
     found, fixed = settings, set[str]()
     while len(fixed) < len(sizes) and not _small(work(found)):
-        largest = max((one for one in sizes if one not in fixed), key=lambda one: whole(found, one))
+        largest = max(
+            (size for size in sizes if size not in fixed), key=lambda size: whole(found, size)
+        )
         halved = fitted({**found, largest: max(whole(found, largest) // 2, 1)})
         if halved[largest] == found[largest]:
             fixed.add(largest)
@@ -271,4 +273,4 @@ def _shrunk(
 
 
 def _small(work: Work) -> bool:
-    return all(one <= most for one, most in zip(work, _MOST, strict=True))
+    return all(amount <= most for amount, most in zip(work, _MOST, strict=True))

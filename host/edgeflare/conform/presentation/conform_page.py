@@ -63,11 +63,11 @@ def conform_page(document: ConformDocument) -> Page:
         sections=[
             *(
                 Section(
-                    id=one.id,
-                    title=one.title,
-                    blocks=[Cards(list(map(_card, one.findings)), noun="finding")],
+                    id=finding_section.id,
+                    title=finding_section.title,
+                    blocks=[Cards(list(map(_card, finding_section.findings)), noun="finding")],
                 )
-                for one in finding_sections(document)
+                for finding_section in finding_sections(document)
             ),
             Section(
                 id="covered",
@@ -86,7 +86,7 @@ def _cut_off(document: ConformDocument) -> bool:
 
 
 def _mark(document: ConformDocument) -> Mark:
-    if any(one.is_new for one in document.findings):
+    if any(finding.is_new for finding in document.findings):
         return "fail"
     model = document.model
     little = model is not None and tries_little(model)
@@ -137,8 +137,14 @@ def _in_full(document: ConformDocument) -> Iterator[Section]:
         title="",
         header=("operator", "type", "models", "always", "the runtime's message"),
         rows=[
-            (one.operator, one.type, f"{one.models}", "yes" if one.always else "no", one.message)
-            for one in document.refused
+            (
+                models.operator,
+                models.type,
+                f"{models.models}",
+                "yes" if models.always else "no",
+                models.message,
+            )
+            for models in document.refused
         ],
     )
     yield Section(id="refused", title="What is refused", blocks=[refused], brief=False)
@@ -160,11 +166,11 @@ def _in_full(document: ConformDocument) -> Iterator[Section]:
 
 def _map_rows(document: ConformDocument, types: Sequence[str]) -> Iterator[list[str | TableCell]]:
     """Yield the map's rows: for each operator a cell for each type, empty where it has none."""
-    cells = {(one.operator, one.type): one.verdicts for one in document.cells}
+    cells = {(cell.operator, cell.type): cell.verdicts for cell in document.cells}
     asked = {(operator, type_) for operator, type_ in document.request.cells}
     found: dict[tuple[str, str], list[FoundFault]] = {}
-    for one in document.findings:
-        found.setdefault((one.operator, one.type), []).append(one)
+    for finding in document.findings:
+        found.setdefault((finding.operator, finding.type), []).append(finding)
     for operator in dict.fromkeys(operator for operator, _ in document.request.cells):
         of_types = [(operator, type_) for type_ in types]
         yield [
@@ -189,9 +195,9 @@ def _map_cell(verdicts: Mapping[str, int], findings: Sequence[FoundFault]) -> Ta
 def _map_mark(findings: Sequence[FoundFault]) -> str:
     """Return the worst that findings say of their cell."""
     marks = {
-        "fails": any(one.is_new for one in findings),
-        "accepted": any(one.counted for one in findings),
-        "shared": any(one.verdict != "host" for one in findings),
+        "fails": any(finding.is_new for finding in findings),
+        "accepted": any(finding.counted for finding in findings),
+        "shared": any(finding.verdict != "host" for finding in findings),
         "host": bool(findings),
     }
     return next((mark for mark, is_so in marks.items() if is_so), "right")

@@ -60,13 +60,13 @@ def print_retry(console: Console, device: str, lines: Sequence[RetryLine]) -> No
         lines: one for each finding.
 
     """
-    counts = {name: sum(one.outcome == name for one in lines) for name in _TITLES}
+    counts = {name: sum(line.outcome == name for line in lines) for name in _TITLES}
     fail = counts["still"] + counts["otherwise"]
     refused = f", refused: {counts['refused']}" if counts["refused"] else ""
     said = f"{device}: findings that fail: {fail} of {len(lines)}, mended: {counts['mended']}"
     console.print(Text(printable(said + refused), style="bold"))
     for outcome, title in _TITLES.items():
-        cards = [_retry_card(one) for one in lines if one.outcome == outcome]
+        cards = [_retry_card(line) for line in lines if line.outcome == outcome]
         section = Section(id=outcome, title=title, blocks=[Cards(cards, len(cards))])
         if cards:
             console.print()
@@ -92,18 +92,19 @@ def listed_operators(cells: tuple[Cell, ...]) -> list[dict[str, Any]]:
     """
     names = dict.fromkeys(operator for operator, _ in cells)
     return [
-        _listed_operator(name, [type_ for one, type_ in cells if one == name]) for name in names
+        _listed_operator(name, [type_ for operator, type_ in cells if operator == name])
+        for name in names
     ]
 
 
 def _listed_operator(operator: str, types: list[str]) -> dict[str, Any]:
     parameters: dict[str, dict[str, Any]] = {}
     for type_ in types:
-        for one in known_operators()[operator].parameters(type_):
+        for parameter in known_operators()[operator].parameters(type_):
             known = parameters.setdefault(
-                one.name, {"name": one.name, "kind": one.kind, "buckets": {}}
+                parameter.name, {"name": parameter.name, "kind": parameter.kind, "buckets": {}}
             )
-            known["buckets"] |= dict.fromkeys(one.buckets)
+            known["buckets"] |= dict.fromkeys(parameter.buckets)
     for named in parameters.values():
         named["buckets"] = list(named["buckets"])
     return {"operator": operator, "types": types, "parameters": list(parameters.values())}
@@ -115,16 +116,19 @@ def print_operators(console: Console, cells: tuple[Cell, ...]) -> None:
     if others:
         rows = [
             (
-                one["operator"],
-                ", ".join(one["types"]),
-                ", ".join(parameter["name"] for parameter in one["parameters"]),
+                operator["operator"],
+                ", ".join(operator["types"]),
+                ", ".join(parameter["name"] for parameter in operator["parameters"]),
             )
-            for one in listed
+            for operator in listed
         ]
         note = f"{len(listed)} operators, {len(cells)} operators and types"
         print_blocks(console, Table.of_words(("operator", "types", "parameters"), rows, note=note))
         return
-    rows = [(one["name"], one["kind"], ", ".join(one["buckets"])) for one in first["parameters"]]
+    rows = [
+        (listed_parameter["name"], listed_parameter["kind"], ", ".join(listed_parameter["buckets"]))
+        for listed_parameter in first["parameters"]
+    ]
     facts = dict.fromkeys(name for cell in cells for name in fact_names(cell))
     print_blocks(
         console,
@@ -158,8 +162,8 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     if model is not None:
         yield printable(_model_line(model, request.models))
         yield printable(f"  {tried_words(model, 'can be')}")
-        for one in model.untried:
-            yield printable(f"  not tried: {untried_words(one, model.arithmetic)}")
+        for operator in model.untried:
+            yield printable(f"  not tried: {untried_words(operator, model.arithmetic)}")
     ends = []
     if request.models is not None:
         ends.append(f"after {count_of(request.models, 'model')}")

@@ -30,9 +30,11 @@ def headline(document: ConformDocument) -> str:
     may be a stranger's.
     """
     device = document.device
-    new = [one for one in document.findings if one.is_new]
-    accepted = sum(one.counted and one.accepted is not None for one in document.findings)
-    operators = len({one.operator for one in new})
+    new = [finding for finding in document.findings if finding.is_new]
+    accepted = sum(
+        finding.counted and finding.accepted is not None for finding in document.findings
+    )
+    operators = len({fault.operator for fault in new})
     said = (
         f"{count_of(len(new), 'fault')} in {count_of(operators, 'operator')}"
         if new
@@ -100,10 +102,10 @@ class FindingSection:
 def finding_sections(document: ConformDocument) -> list[FindingSection]:
     """Return the findings in sections, those that count for the exit code first."""
     findings = document.findings
-    counted = [one for one in findings if one.counted]
-    rest = [one for one in findings if not one.counted]
+    counted = [finding for finding in findings if finding.counted]
+    rest = [finding for finding in findings if not finding.counted]
     sections = (
-        FindingSection("new", "The device fails", [one for one in counted if one.is_new]),
+        FindingSection("new", "The device fails", [fault for fault in counted if fault.is_new]),
         FindingSection(
             "accepted", "The device fails, as is accepted", [x for x in counted if not x.is_new]
         ),
@@ -117,12 +119,12 @@ def finding_sections(document: ConformDocument) -> list[FindingSection]:
         ),
         FindingSection("host", "The host fails", [x for x in rest if x.verdict == "host"]),
     )
-    return [one for one in sections if one.findings]
+    return [section for section in sections if section.findings]
 
 
 def asked_besides_cells(document: ConformDocument) -> dict[str, JsonValue]:
     """Return what was asked, but for the operators and types, as plain values by name."""
-    return {key: one for key, one in plain_json(document.request).items() if key != "cells"}
+    return {key: option for key, option in plain_json(document.request).items() if key != "cells"}
 
 
 def ending_sentence(document: ConformDocument) -> str:
@@ -232,7 +234,7 @@ def model_sentence(document: ConformDocument) -> list[str]:
     if model is None:
         return []
     said = f"Of the operators of {model.file}, tried {model.tried:,} of"
-    untried = "; ".join(untried_words(one, model.arithmetic) for one in model.untried)
+    untried = "; ".join(untried_words(operator, model.arithmetic) for operator in model.untried)
     return [
         f"{said} {model.distinct:,} as they stand{f'; not tried: {untried}' if untried else ''}."
     ]
@@ -253,8 +255,8 @@ def untried_words(one: UntriedOperator, of: int) -> str:
 
 def refused_sentence(document: ConformDocument) -> list[str]:
     """Return what the device refused, in one sentence; none if it refused nothing."""
-    cells = {(one.operator, one.type) for one in document.refused}
-    always = {(one.operator, one.type) for one in document.refused if one.always}
+    cells = {(models.operator, models.type) for models in document.refused}
+    always = {(models.operator, models.type) for models in document.refused if models.always}
     if not cells:
         return []
     return [

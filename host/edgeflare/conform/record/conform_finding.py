@@ -114,8 +114,8 @@ def _operator(node: DraftNode) -> StoredOperator:
         operator=node.operator,
         type=node.type,
         settings={
-            name: one.item() if isinstance(one, np.generic) else one
-            for name, one in node.configuration.items()
+            name: setting.item() if isinstance(setting, np.generic) else setting
+            for name, setting in node.configuration.items()
         },
         constants=node.constants,
         sources=tuple(node.sources),

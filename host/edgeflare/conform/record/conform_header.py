@@ -94,7 +94,11 @@ def _another(path: str, was: str, now: Any) -> UserError:
 def specification_digest() -> str:
     """Return the digest of all operators' declarations."""
     declared = [
-        [operator, type_, [[one.name, list(one.buckets)] for one in known.parameters(type_)]]
+        [
+            operator,
+            type_,
+            [[parameter.name, list(parameter.buckets)] for parameter in known.parameters(type_)],
+        ]
         for operator, known in known_operators().items()
         for type_ in known.types
     ]

@@ -70,7 +70,7 @@ def store_finding(
     arrays = _numbered("input", model.operands)
     for arm, answer in answers.items():
         arrays |= _numbered(arm, answer.outputs)
-    arrays |= _numbered("exact", [one.values for one in exact])
+    arrays |= _numbered("exact", [right.values for right in exact])
     name = f"{FOLDER}/{number:06d}.tflite"
     write_atomically(directory.inside(name), graph_file(model.graph))
     write_atomically(directory.inside(_arrays_beside(name)), encode_npz(arrays))
@@ -103,7 +103,7 @@ def _arrays_beside(name: str) -> str:
 
 
 def _numbered(name: str, arrays: Sequence[Values]) -> dict[str, Values]:
-    return {f"{name} {at}": one for at, one in enumerate(arrays)}
+    return {f"{name} {at}": array for at, array in enumerate(arrays)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
     files = load_finding(directory, name)
     source = str(directory.path / name)
     operators = file_operators(files.model, source)
-    graphs = {one.place: _graph(one, source) for one in operators}
+    graphs = {operator.place: _graph(operator, source) for operator in operators}
     draft = Draft(tuple(_nodes(operators, graphs, source)))
     found = StoredModel(finding, files, draft, drafted(draft, graphs))
     if not _fits(found):
@@ -168,18 +168,20 @@ def _nodes(
     operators: Sequence[FileOperator], graphs: Mapping[int, OperatorGraph], source: str
 ) -> Iterator[DraftNode]:
     written: dict[int, int] = {}
-    for at, one in enumerate(operators):
+    for at, operator in enumerate(operators):
         try:
-            reading = known_operators()[one.name].read(graphs[one.place])
+            reading = known_operators()[operator.name].read(graphs[operator.place])
         except UnknownOperatorForm as why:
             raise UserError(
-                f"{source}: {one.name} has a form that this version of edgeflare cannot judge"
+                f"{source}: {operator.name} has a form that this version of edgeflare cannot judge"
                 f" ({why}): use the version that found it"
             ) from None
-        sources = tuple(written.get(tensor, FRESH) for tensor in one.reads)
-        yield DraftNode(one.name, reading.type, reading.configuration, 0, sources, one.place)
+        sources = tuple(written.get(tensor, FRESH) for tensor in operator.reads)
+        yield DraftNode(
+            operator.name, reading.type, reading.configuration, 0, sources, operator.place
+        )
         # Nodes are read by their first results alone.
-        written[one.writes[0]] = at
+        written[operator.writes[0]] = at
 
 
 def _fits(one: StoredModel) -> bool:

@@ -62,7 +62,7 @@ def conform_outcome(
         models=conformance.models,
         coverage=_coverage(coverage),
         cells=_cells(conformance),
-        findings=tuple(one.entry() for one in findings),
+        findings=tuple(finding.entry() for finding in findings),
         refused=_refused(conformance),
         warnings=(warning,) if devices[1:] else (),
     )

@@ -113,7 +113,7 @@ class ConformRounds:
         """
         drafts = self._asked(source, count)
         if drafts:
-            source.tell(drafts, [one.outcome for one in self._round(drafts)])
+            source.tell(drafts, [judged_draft.outcome for judged_draft in self._round(drafts)])
             self._show()
         return len(drafts)
 
@@ -127,8 +127,8 @@ class ConformRounds:
         seed = [self.rng_seed, self._number]
         drafts = self._refinement.drafts(self.groups, self.state, self.given, seed)
         if drafts:
-            for one in self._round(drafts):
-                self.coverage.add(one.draft, one.outcome)
+            for judged_draft in self._round(drafts):
+                self.coverage.add(judged_draft.draft, judged_draft.outcome)
             self._show()
         return len(drafts)
 
@@ -170,8 +170,8 @@ class ConformRounds:
             self.journal.keep(self._number, digest, judged_to_json(judged), self.clock.spent)
             self.clock.note()
         self._number += 1
-        for one in judged:
-            self.state.add(one)
+        for judged_draft in judged:
+            self.state.add(judged_draft)
         self._regroup(judged)
         if kept is not None:
             self.clock.leave_out()
@@ -179,7 +179,9 @@ class ConformRounds:
 
     def _regroup(self, judged: Sequence[JudgedDraft]) -> None:
         """Tell findings that steer apart anew where models failed that none has, or many came."""
-        for cell in sorted({node.cell for one in judged for node in one.draft.nodes}):
+        for cell in sorted(
+            {node.cell for judged_draft in judged for node in judged_draft.draft.nodes}
+        ):
             observations = self.state.observations[cell]
             groups = self._groups.get(cell, [])
             looked = self._looked.get(cell, 0)
@@ -191,7 +193,11 @@ class ConformRounds:
             if extended is not None and not grown:
                 self._groups[cell] = extended
                 continue
-            steering = (finding_key(one) for one in observations if steers(one.judgement))
+            steering = (
+                finding_key(observation)
+                for observation in observations
+                if steers(observation.judgement)
+            )
             keys = {key for key in steering if key is not None}
             self._groups[cell] = grouped_as(keys, observations, known_operators())
             self._grouped[cell] = len(observations)
@@ -213,7 +219,7 @@ def drafts_digest(drafts: Sequence[Draft]) -> str:
 def judged_to_json(judged: Sequence[JudgedDraft]) -> list[Any]:
     """Return what was said of drafts, without the drafts, which are drawn again."""
     return [
-        {"nodes": [_judgement(one) for one in draft.nodes], "whole": _judgement(draft.whole)}
+        {"nodes": [_judgement(node) for node in draft.nodes], "whole": _judgement(draft.whole)}
         for draft in judged
     ]
 
@@ -223,8 +229,8 @@ def judged_from_json(
 ) -> list[JudgedDraft]:
     """Return the drafts with what `judged_to_json` wrote of them."""
     return [
-        JudgedDraft(draft, tuple(map(_read, one["nodes"])), _read(one["whole"]))
-        for draft, one in zip(drafts, values, strict=True)
+        JudgedDraft(draft, tuple(map(_read, value["nodes"])), _read(value["whole"]))
+        for draft, value in zip(drafts, values, strict=True)
     ]
 
 

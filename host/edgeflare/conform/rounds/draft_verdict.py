@@ -47,7 +47,7 @@ class JudgedDraft:
     @property
     def outcome(self) -> DraftOutcome:
         """What drawing has to know of it: what the device took."""
-        nodes = tuple(None if one is None else one.verdict != "refused" for one in self.nodes)
+        nodes = tuple(None if node is None else node.verdict != "refused" for node in self.nodes)
         whole = all(nodes) if self.whole is None else self.whole.verdict != "refused"
         return DraftOutcome(nodes, whole)
 
@@ -70,8 +70,8 @@ def judge_drafts(
         _judge_place(at, several, answered, said, arms)
     whole = _judge_whole(several, answered, arms)
     return [
-        JudgedDraft(one.draft, tuple(nodes), whole.get(number))
-        for number, (one, nodes) in enumerate(zip(several, said, strict=True))
+        JudgedDraft(posed_draft.draft, tuple(nodes), whole.get(number))
+        for number, (posed_draft, nodes) in enumerate(zip(several, said, strict=True))
     ]
 
 
@@ -84,9 +84,9 @@ def _judge_place(
 ) -> None:
     """Run and judge the nodes at one place of all drafts that are so long."""
     places = {
-        number: one.alone(at, answered[number])
-        for number, one in enumerate(several)
-        if at < len(one.draft.nodes)
+        number: posed_draft.alone(at, answered[number])
+        for number, posed_draft in enumerate(several)
+        if at < len(posed_draft.draft.nodes)
     }
     models = {number: model for number, model in places.items() if model is not None}
     judged = judge_operators(
@@ -108,7 +108,7 @@ def judge_operators(
     others where one of these depends on its neighbours.
     """
     packed = judge_packed(nodes, models, arms)
-    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    deviating = [at for at, (judgement, _) in enumerate(packed) if judgement.verdict == "device"]
     first = _first_of_each(deviating, nodes)
     found = judge_alone(nodes, models, packed, arms, first)
     depending = {nodes[at].cell for at in first if found[at][1][DEVICE].neighbours}
@@ -116,7 +116,7 @@ def judge_operators(
     shared = any(found[at][0].verdict == "shared" for at in first)
     found = judge_alone(nodes, models, found, arms if shared else arms[:1], others)
     found = judge_lost(nodes, models, found, arms)
-    return [(one, answers[DEVICE]) for one, answers in found]
+    return [(judgement, answers[DEVICE]) for judgement, answers in found]
 
 
 def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[int]:
@@ -138,12 +138,13 @@ def _judge_whole(
     """Run the graphs of several operators whole, where each of them answered alone."""
     expected = {
         number: results
-        for number, one in enumerate(several)
-        if len(one.draft.nodes) > 1 and (results := one.results(answered[number])) is not None
+        for number, posed_draft in enumerate(several)
+        if len(posed_draft.draft.nodes) > 1
+        and (results := posed_draft.results(answered[number])) is not None
     }
     models = [several[number].whole for number in expected]
     judged = judge_wholes(models, list(expected.values()), arms)
-    return {number: one for number, (one, _) in zip(expected, judged, strict=True)}
+    return {number: judgement for number, (judgement, _) in zip(expected, judged, strict=True)}
 
 
 JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
@@ -156,8 +157,8 @@ def judge_packed(
     """Run models of one operator each beside each other; what is said, and each arm's answer."""
     answers = run_padded(arms, models)
     return [
-        (_judged(node, model, one), one)
-        for node, model, one in zip(nodes, models, answers, strict=True)
+        (_judged(node, model, answer), answer)
+        for node, model, answer in zip(nodes, models, answers, strict=True)
     ]
 
 
@@ -208,7 +209,11 @@ def judge_lost(
         InfrastructureError: the twin is lost.
 
     """
-    lost = [at for at, (one, _) in enumerate(packed) if one.counted and one.verdict in LOST]
+    lost = [
+        at
+        for at, (judgement, _) in enumerate(packed)
+        if judgement.counted and judgement.verdict in LOST
+    ]
     return _run_alone(nodes, models, packed, arms[1], lost)
 
 
@@ -224,7 +229,7 @@ def judge_again(
 
     """
     packed = judge_packed(nodes, models, arms)
-    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    deviating = [at for at, (judgement, _) in enumerate(packed) if judgement.verdict == "device"]
     alone = judge_alone(nodes, models, packed, arms, deviating)
     return judge_lost(nodes, models, alone, arms)
 
@@ -272,8 +277,10 @@ def judge_wholes(
     """
     device, twin, *_ = arms
     found: list[JudgedWhole] = [
-        (judged_whole(model, one[DEVICE], results), one)
-        for model, results, one in zip(models, expected, run_padded([device], models), strict=True)
+        (judged_whole(model, by_arm[DEVICE], results), by_arm)
+        for model, results, by_arm in zip(
+            models, expected, run_padded([device], models), strict=True
+        )
     ]
 
     def ask(places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
@@ -281,9 +288,9 @@ def judge_wholes(
             both = {**found[at][1], twin.name: answer}
             found[at] = (judged_whole(models[at], both[DEVICE], expected[at], answer), both)
 
-    counted = [at for at, (one, _) in enumerate(found) if one.counted]
+    counted = [at for at, (judgement, _) in enumerate(found) if judgement.counted]
     beside = run_padded([twin], [models[at] for at in counted])
-    ask(counted, [one[twin.name] for one in beside])
+    ask(counted, [by_arm[twin.name] for by_arm in beside])
     # Beside other models the twin may survive by what lies in memory there.
     lost = [at for at in counted if found[at][0].counted and found[at][0].verdict in LOST]
     before = [found[at][1][twin.name] for at in lost]
@@ -305,10 +312,12 @@ def judge_joined(
 
     """
     answered: list[list[ModelAnswer | None]] = [[] for _ in several]
-    for at in range(max((len(one.draft.nodes) for one in several), default=0)):
+    for at in range(max((len(posed_draft.draft.nodes) for posed_draft in several), default=0)):
         _answer_place(at, several, answered, arms[0])
-    results = [one.results(answers) for one, answers in zip(several, answered, strict=True)]
-    expected = {at: one for at, one in enumerate(results) if one is not None}
+    results = [
+        posed_draft.results(answers) for posed_draft, answers in zip(several, answered, strict=True)
+    ]
+    expected = {at: result for at, result in enumerate(results) if result is not None}
     judged = judge_wholes([several[at].whole for at in expected], list(expected.values()), arms)
     by_place = dict(zip(expected, judged, strict=True))
     return [by_place.get(at) for at in range(len(several))]
@@ -323,10 +332,11 @@ def _answer_place(
     """Run the nodes at one place of all drafts that are so long."""
     models = {
         number: model
-        for number, one in enumerate(several)
-        if at < len(one.draft.nodes) and (model := one.alone(at, answered[number])) is not None
+        for number, posed_draft in enumerate(several)
+        if at < len(posed_draft.draft.nodes)
+        and (model := posed_draft.alone(at, answered[number])) is not None
     }
     answers = dict(zip(models, run_padded([device], list(models.values())), strict=True))
-    for number, one in enumerate(several):
-        if at < len(one.draft.nodes):
+    for number, posed_draft in enumerate(several):
+        if at < len(posed_draft.draft.nodes):
             answered[number].append(answers[number][DEVICE] if number in answers else None)

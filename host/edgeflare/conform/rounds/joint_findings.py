@@ -73,7 +73,9 @@ class JoinedFindings:
         self.done = 0
         self._trials = _JoinedTrials(rounds.arms, rounds.given)
         graphs = NodeGraphs(rounds.given)
-        self._pending = sorted((self._begun(one, graphs) for one in rounds.state.joined), key=_size)
+        self._pending = sorted(
+            (self._begun(judged_draft, graphs) for judged_draft in rounds.state.joined), key=_size
+        )
         self._groups: list[_JoinedGroup] = []
 
     @property
@@ -95,27 +97,27 @@ class JoinedFindings:
             over: whether there is no time left.
 
         """
-        pending = [one for one in self._pending if one.said.counted == counted]
-        self._pending = [one for one in self._pending if one.said.counted != counted]
+        pending = [graph for graph in self._pending if graph.said.counted == counted]
+        self._pending = [graph for graph in self._pending if graph.said.counted != counted]
         groups: dict[FindingKey, _JoinedGroup] = {}
         while pending and not over():
             show()
             wave, pending = _first_of_each(pending)
             fewest = [
-                (one, fewest_operators(one.candidate, one.context, _limit(one.said) // 2))
-                for one in wave
+                (graph, fewest_operators(graph.candidate, graph.context, _limit(graph.said) // 2))
+                for graph in wave
             ]
-            found = [_added(groups, one) for one in self._trials.shrunk(fewest, show, over)]
+            found = [_added(groups, graph) for graph in self._trials.shrunk(fewest, show, over)]
             pending = self._left(
                 pending, list({group.key: group for group in found}.values()), over
             )
-        for one in pending:
-            _added(groups, one)
+        for graph in pending:
+            _added(groups, graph)
         several = [groups[key] for key in sorted(groups)]
         shrunk = [(group.smallest, _shrinking(group.smallest)) for group in several]
         smallest = self._trials.shrunk(shrunk, show, over)
-        for group, one in zip(several, smallest, strict=True):
-            group.smallest = one
+        for group, failing_graph in zip(several, smallest, strict=True):
+            group.smallest = failing_graph
         self._groups += several
         self.done = len(self._groups)
 
@@ -132,13 +134,13 @@ class JoinedFindings:
         """
         several = [self._trials.posed(group.smallest.candidate) for group in self._groups]
         judged = judge_joined(several, self._trials.arms)
-        answers = run_padded(self._trials.arms, [one.whole for one in several])
+        answers = run_padded(self._trials.arms, [posed_draft.whole for posed_draft in several])
         found = []
-        for number, group, model, one, all_ in zip(
+        for number, group, model, verdict, all_ in zip(
             numbers, self._groups, several, judged, answers, strict=True
         ):
-            repeats = one is not None and _are_alike(one[0], group.smallest.said)
-            said, asked = one or (group.smallest.said, {})
+            repeats = verdict is not None and _are_alike(verdict[0], group.smallest.said)
+            said, asked = verdict or (group.smallest.said, {})
             name = store_finding(directory, number, model.whole, {**all_, **asked}, ())
             reason = accepted_reason(group.key, (), accepted)
             found.append(_finding(number, group, said, repeats, name, reason))
@@ -166,23 +168,29 @@ class JoinedFindings:
         """
         left = dict(enumerate(pending))
         trials: list[tuple[int, _JoinedGroup, _FailingGraph]] = []
-        for at, one in enumerate(pending):
+        for at, failing_graph in enumerate(pending):
             for group in groups:
-                if not _are_alike(one.said, group.smallest.said) or not _has(one, group.cells):
+                if not _are_alike(failing_graph.said, group.smallest.said) or not _has(
+                    failing_graph, group.cells
+                ):
                     continue
-                if one.said.verdict == "hang" or group.cells == _cells(one):
+                if failing_graph.said.verdict == "hang" or group.cells == _cells(failing_graph):
                     if left.pop(at, None) is not None:
-                        group.judgements.append(one.said)
+                        group.judgements.append(failing_graph.said)
                     break
-                for part in parts_of_cells(one.candidate, group.cells, one.context):
-                    smaller = _FailingGraph(one.said, part, one.context, joined_runs(part))
+                for part in parts_of_cells(
+                    failing_graph.candidate, group.cells, failing_graph.context
+                ):
+                    smaller = _FailingGraph(
+                        failing_graph.said, part, failing_graph.context, joined_runs(part)
+                    )
                     trials.append((at, group, smaller))
         while trials and not over():
             now, trials = trials[:_COMPARED], trials[_COMPARED:]
-            fails = self._trials.fail_alike([(one.said, one.candidate) for _, _, one in now])
-            for (at, group, one), fail in zip(now, fails, strict=True):
+            fails = self._trials.fail_alike([(graph.said, graph.candidate) for _, _, graph in now])
+            for (at, group, failing_graph), fail in zip(now, fails, strict=True):
                 if fail and left.pop(at, None) is not None:
-                    group.add(one)
+                    group.add(failing_graph)
         return list(left.values())
 
 
@@ -255,23 +263,23 @@ class _JoinedTrials:
 
         """
         tried = [_TriedGraph(*both) for both in several]
-        for one in tried:
-            one.tell(None)
-        while (open_ := [one for one in tried if one.asking is not None]) and not over():
+        for trial in tried:
+            trial.tell(None)
+        while (open_ := [trial for trial in tried if trial.asking is not None]) and not over():
             show()
-            trials = [(one.graph.said, made) for one in open_ for made in one.trials]
+            trials = [(trial.graph.said, made) for trial in open_ for made in trial.trials]
             fails = iter(self.fail_alike(trials))
-            for one in open_:
-                one.tell([next(fails) for _ in one.trials])
-        return [one.graph for one in tried]
+            for trial in open_:
+                trial.tell([next(fails) for _ in trial.trials])
+        return [trial.graph for trial in tried]
 
     def fail_alike(self, trials: Sequence[tuple[KernelJudgement, ShrinkCandidate]]) -> list[bool]:
         """Return which models fail as was said of others; one operator alone is never joined."""
         joined = [at for at, (_, made) in enumerate(trials) if len(made.draft.nodes) > 1]
         judged = judge_joined([self.posed(trials[at][1]) for at in joined], self.arms)
         fails = [False] * len(trials)
-        for at, one in zip(joined, judged, strict=True):
-            fails[at] = one is not None and _are_alike(one[0], trials[at][0])
+        for at, verdict in zip(joined, judged, strict=True):
+            fails[at] = verdict is not None and _are_alike(verdict[0], trials[at][0])
         return fails
 
     def posed(self, one: ShrinkCandidate) -> PosedDraft:
@@ -301,9 +309,13 @@ class _TriedGraph:
         if self.asking is None:
             return
         if failing is not None:
-            runs = sum(joined_runs(one) for one in self.trials if len(one.draft.nodes) > 1)
+            runs = sum(
+                joined_runs(candidate)
+                for candidate in self.trials
+                if len(candidate.draft.nodes) > 1
+            )
             both = zip(self.trials, failing, strict=True)
-            best = next((one for one, fails in both if fails), self.graph.candidate)
+            best = next((candidate for candidate, fails in both if fails), self.graph.candidate)
             self.graph = replace(self.graph, candidate=best, runs=self.graph.runs + runs)
         try:
             self.trials = next(self.asking) if failing is None else self.asking.send(failing)
@@ -331,13 +343,13 @@ def _first_of_each(
     """Return the first graphs of some operators each, of the fewest, and the others."""
     first: dict[object, _FailingGraph] = {}
     left = []
-    for one in pending:
-        key = (_cells(one), one.said.verdict, one.said.symptom)
-        fewest = len(one.candidate.draft.nodes) == len(pending[0].candidate.draft.nodes)
+    for graph in pending:
+        key = (_cells(graph), graph.said.verdict, graph.said.symptom)
+        fewest = len(graph.candidate.draft.nodes) == len(pending[0].candidate.draft.nodes)
         if fewest and key not in first and len(first) < _WAVE:
-            first[key] = one
+            first[key] = graph
         else:
-            left.append(one)
+            left.append(graph)
     return list(first.values()), left
 
 
@@ -379,7 +391,7 @@ def _finding(
         type=group.key.type,
         condition=FaultCondition(),
         failing=len(group.judgements),
-        judgement=max(group.judgements, key=lambda one: one.worst),
+        judgement=max(group.judgements, key=lambda judgement: judgement.worst),
         smallest=SmallestModel(
             best.draft, said, best.elements, best.rows, group.smallest.runs, repeats, file
         ),

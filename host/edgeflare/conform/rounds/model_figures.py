@@ -32,12 +32,12 @@ def model_figures(
         cells: the operators and types that are asked for.
 
     """
-    possible = {one.place for one in reading.known if one.cell in cells}
+    possible = {read.place for read in reading.known if read.cell in cells}
     return ModelCoverage(
         file=name,
         sha256=hashlib.sha256(content).hexdigest(),
         operators=len(reading.arithmetic),
-        distinct=sum(one.cell in cells for one in reading.distinct),
+        distinct=sum(operator.cell in cells for operator in reading.distinct),
         arithmetic=sum(reading.arithmetic.values()),
         **_tried(reading, possible, _known_reasons(reading, cells)),
     )
@@ -59,15 +59,15 @@ def with_tried(
     tried = reading.equal_to(seen.given(cells))
     reasons = _known_reasons(reading, cells)
     refused = reading.equal_to(seen.refused(cells))
-    for one in reading.known:
-        reasons.setdefault(one.place, _REFUSED if one.place in refused else _NOT_REACHED)
+    for read in reading.known:
+        reasons.setdefault(read.place, _REFUSED if read.place in refused else _NOT_REACHED)
     return msgspec.structs.replace(figures, **_tried(reading, tried, reasons))
 
 
 def _known_reasons(reading: ModelReading, cells: Sequence[Cell]) -> dict[int, str]:
     """Return why operators cannot be tried, by their places."""
-    left_out = {one.place: _LEFT_OUT for one in reading.known if one.cell not in cells}
-    return {**left_out, **{one.place: one.reason for one in reading.unknown}}
+    left_out = {read.place: _LEFT_OUT for read in reading.known if read.cell not in cells}
+    return {**left_out, **{skipped.place: skipped.reason for skipped in reading.unknown}}
 
 
 def _tried(
@@ -80,7 +80,8 @@ def _tried(
         "arithmetic_tried": sum(reading.arithmetic[place] for place in places),
         "untried": tuple(
             sorted(
-                _untried(reading, places, reasons), key=lambda one: (-one.arithmetic, one.places)
+                _untried(reading, places, reasons),
+                key=lambda operator: (-operator.arithmetic, operator.places),
             )
         ),
     }
@@ -89,8 +90,8 @@ def _tried(
 def _untried(
     reading: ModelReading, places: Collection[int], reasons: Mapping[int, str]
 ) -> Iterator[UntriedOperator]:
-    names = {one.place: one.operator for one in reading.known}
-    names |= {one.place: one.operator for one in reading.unknown}
+    names = {read.place: read.operator for read in reading.known}
+    names |= {skipped.place: skipped.operator for skipped in reading.unknown}
     gathered: dict[tuple[str, str], list[int]] = {}
     for place in sorted(names.keys() - set(places)):
         gathered.setdefault((names[place], reasons[place]), []).append(place)

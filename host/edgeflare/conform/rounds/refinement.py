@@ -75,7 +75,7 @@ class Refinement:
         """
         drafts: list[Draft] = []
         graphs = NodeGraphs(given)
-        for at, group in enumerate(one for one in groups if one.key.counted):
+        for at, group in enumerate(member for member in groups if member.key.counted):
             count = min(self._wanted(group), _ROUND - len(drafts))
             if count <= 0:
                 continue

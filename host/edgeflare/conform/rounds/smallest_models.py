@@ -80,7 +80,8 @@ class _Shrunk:
         if failing is not None:
             self.runs += len(failing)
             self.best = next(
-                (one for one, fails in zip(self.trials, failing, strict=True) if fails), self.best
+                (candidate for candidate, fails in zip(self.trials, failing, strict=True) if fails),
+                self.best,
             )
         try:
             self.trials = next(self.asking) if failing is None else self.asking.send(failing)
@@ -109,36 +110,36 @@ def found_findings(
 
     """
     rounds.regroup()
-    groups = sorted(rounds.groups, key=lambda one: (not one.key.counted, one.key))
+    groups = sorted(rounds.groups, key=lambda group: (not group.key.counted, group.key))
     graphs = NodeGraphs(rounds.given)
     shrunk = [_begun(group, rounds, graphs) for group in groups]
     joined = JoinedFindings(rounds)
 
     def show() -> None:
-        done = sum(one.asking is None for one in shrunk)
+        done = sum(progress.asking is None for progress in shrunk)
         observer.shrunk(done + joined.done, len(shrunk) + joined.total)
 
     for counted in (True, False):
-        several = [one for one in shrunk if one.group.key.counted == counted]
+        several = [progress for progress in shrunk if progress.group.key.counted == counted]
         _shrink_all(several, rounds, show, over)
         joined.shrink(counted, show, over)
     if total := len(shrunk) + joined.total:
         observer.shrunk(total, total)
     judged = _judged_best(shrunk, rounds, graphs)
-    numbers = _numbers([*(one.group.key.counted for one in shrunk), *joined.counted])
+    numbers = _numbers([*(progress.group.key.counted for progress in shrunk), *joined.counted])
     found = [
-        _finding(number, one, said, rounds, directory, accepted)
-        for number, one, said in zip(numbers, shrunk, judged, strict=False)
+        _finding(number, progress, said, rounds, directory, accepted)
+        for number, progress, said in zip(numbers, shrunk, judged, strict=False)
     ]
     found += joined.stored(numbers[len(shrunk) :], directory, accepted)
-    return sorted(found, key=lambda one: one.number)
+    return sorted(found, key=lambda finding: finding.number)
 
 
 def _numbers(counted: Sequence[bool]) -> list[int]:
     """Return the numbers of findings, those that count first."""
     first = iter(range(1, len(counted) + 1))
     rest = iter(range(1 + sum(counted), len(counted) + 1))
-    return [next(first) if one else next(rest) for one in counted]
+    return [next(first) if is_counted else next(rest) for is_counted in counted]
 
 
 def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _Shrunk:
@@ -175,13 +176,15 @@ def _shrink_all(
     over: Callable[[], bool],
 ) -> None:
     """Shrink findings side by side, until all are done or there is no time left."""
-    while (open_ := [one for one in shrunk if one.asking is not None]) and not over():
+    while (
+        open_ := [progress for progress in shrunk if progress.asking is not None]
+    ) and not over():
         show()
-        trials = [(one, made) for one in open_ for made in one.trials]
+        trials = [(progress, made) for progress in open_ for made in progress.trials]
         verdicts = iter(_judged_trials(trials, rounds))
-        for one in open_:
-            key = one.group.key
-            one.tell([_fails_alike(next(verdicts), key) for _ in one.trials])
+        for progress in open_:
+            key = progress.group.key
+            progress.tell([_fails_alike(next(verdicts), key) for _ in progress.trials])
 
 
 def _judged_trials(
@@ -193,13 +196,13 @@ def _judged_trials(
     packed = judge_packed(nodes, models, rounds.arms)
     depending = [
         at
-        for at, (one, _) in enumerate(trials)
-        if one.group.key.symptom == "neighbours" and packed[at][0].verdict == "device"
+        for at, (progress, _) in enumerate(trials)
+        if progress.group.key.symptom == "neighbours" and packed[at][0].verdict == "device"
     ]
     for at in depending:
         trials[at][0].runs += 1
     alone = judge_alone(nodes, models, packed, rounds.arms, depending)
-    return [one for one, _ in judge_lost(nodes, models, alone, rounds.arms)]
+    return [judgement for judgement, _ in judge_lost(nodes, models, alone, rounds.arms)]
 
 
 def _judged_best(
@@ -210,8 +213,12 @@ def _judged_best(
     Where one does not fail again, as kernels may that read memory which nothing wrote, the
     smallest that does of some failing models as they were drawn takes its place.
     """
-    judged = _judged_again([one.best for one in shrunk], rounds)
-    lost = [at for at, one in enumerate(shrunk) if not _fails_alike(judged[at][0], one.group.key)]
+    judged = _judged_again([progress.best for progress in shrunk], rounds)
+    lost = [
+        at
+        for at, progress in enumerate(shrunk)
+        if not _fails_alike(judged[at][0], progress.group.key)
+    ]
     others = [(at, made) for at in lost for made in _drawn(shrunk[at].group, rounds, graphs, _MORE)]
     for (at, made), said in reversed(
         list(zip(others, _judged_again([made for _, made in others], rounds), strict=True))
@@ -224,8 +231,8 @@ def _judged_best(
 
 def _judged_again(models: Sequence[ShrinkCandidate], rounds: ConformRounds) -> list[JudgedOperator]:
     """Return what is said of models beside each other and alone."""
-    nodes = [one.draft.nodes[0] for one in models]
-    return judge_again(nodes, [one.posed(rounds.given) for one in models], rounds.arms)
+    nodes = [candidate.draft.nodes[0] for candidate in models]
+    return judge_again(nodes, [candidate.posed(rounds.given) for candidate in models], rounds.arms)
 
 
 def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:

@@ -47,13 +47,16 @@ class ModelParts:
         cls, options: Options, operands: Sequence[GraphValue | None], results: Results
     ) -> ModelParts:
         """Return the parts of a model that is read."""
-        tensors = {at: one for at, one in enumerate(operands) if one is not None}
+        tensors = {at: operand for at, operand in enumerate(operands) if operand is not None}
         return cls(GraphValue("", ()), dict(options), tensors, results)
 
     @classmethod
     def known(cls, options: Options, operands: Operands, results: Results) -> ModelParts:
         """Return the parts of a model whose operands are all known, as if they were constants."""
-        tensors = [None if one is None else replace(one.value, values=one.raw) for one in operands]
+        tensors = [
+            None if operand is None else replace(operand.value, values=operand.raw)
+            for operand in operands
+        ]
         return cls.of(options, tensors, results)
 
     def tensor(self, at: int) -> GraphValue:
@@ -237,7 +240,10 @@ def quantization_places(type_: str, **tensors: int) -> Iterator[Place]:
         return ReadFrom(parameter, reading)
 
     for role, at in tensors.items():
-        yield from (place(one, role, at) for one in quantization_parameters(type_, role))
+        yield from (
+            place(quantization_parameter, role, at)
+            for quantization_parameter in quantization_parameters(type_, role)
+        )
 
 
 class ConstantOf(Place):
@@ -259,7 +265,7 @@ class ConstantOf(Place):
             if values.size != 1:
                 raise UnknownOperatorForm(f"its operand {self.operand} is no single number")
             return int(values.reshape(-1)[0])
-        return tuple(int(one) for one in values.reshape(-1))
+        return tuple(int(number) for number in values.reshape(-1))
 
 
 class ItemOf(ConstantOf):
@@ -304,7 +310,7 @@ class ColumnOf(ConstantOf):
         values = parts.constant(self.operand)
         if values.ndim != 2 or values.shape[1] != 2:
             raise UnknownOperatorForm(f"its operand {self.operand} has not two columns")
-        return tuple(int(one) for one in values[:, self.column])
+        return tuple(int(number) for number in values[:, self.column])
 
 
 class IndexTypeOf(Place):

@@ -118,7 +118,7 @@ class OperatorSpecification(ABC):
 
         Those of one name agree over all types that have them.
         """
-        return tuple(one.parameter for one in self.places_of(type_))
+        return tuple(place.parameter for place in self.places_of(type_))
 
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
@@ -129,9 +129,10 @@ class OperatorSpecification(ABC):
         if type_ not in self.types:
             return f"{self.operator} has no type {type_}, only {', '.join(self.types)}"
         known = self.parameters(type_)
-        if {one.name for one in known} != set(configuration):
-            return f"{self.operator} has the parameters {', '.join(one.name for one in known)}"
-        faults = (one.fault(configuration[one.name]) for one in known)
+        names = [parameter.name for parameter in known]
+        if set(names) != set(configuration):
+            return f"{self.operator} has the parameters {', '.join(names)}"
+        faults = (parameter.fault(configuration[parameter.name]) for parameter in known)
         return next(filter(None, faults), None) or self.fault(type_, configuration)
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
@@ -143,7 +144,7 @@ class OperatorSpecification(ABC):
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random, with a fault or without."""
-        drawn = {one.name: one.draw(rng) for one in self.parameters(type_)}
+        drawn = {parameter.name: parameter.draw(rng) for parameter in self.parameters(type_)}
         return self.varied(drawn, rng)
 
     def adapted(self, type_: str, configuration: Configuration, changed: str) -> Configuration:
@@ -152,7 +153,7 @@ class OperatorSpecification(ABC):
         Such as a permutation of as many dimensions as the shape now has. The answer may still have
         a fault.
         """
-        known = {one.name: one for one in self.parameters(type_)}
+        known = {parameter.name: parameter for parameter in self.parameters(type_)}
         if known[changed].fault(configuration[changed]):
             return configuration
         return self.fit(dict(configuration), changed)
@@ -272,7 +273,7 @@ class OperatorSpecification(ABC):
         for name, setting in self.fixed_options(type_).items():
             if parts.options.get(name) != setting:
                 raise UnknownOperatorForm(f"its option {name} is {parts.options.get(name)}")
-        settings = {one.parameter.name: one.read(parts) for one in self.places_of(type_)}
+        settings = {place.parameter.name: place.read(parts) for place in self.places_of(type_)}
         return OperatorReading(type_, settings)
 
     def known_settings(self, options: Options, operands: Operands, results: Results) -> Settings:
@@ -281,7 +282,7 @@ class OperatorSpecification(ABC):
         See `exact`, which may be given real values in the place of quantized ones.
         """
         parts = ModelParts.known(options, operands, results)
-        return {one.parameter.name: one.read(parts) for one in self.places}
+        return {place.parameter.name: place.read(parts) for place in self.places}
 
     def type_of(self, data: GraphValue) -> str:
         """Return the type by the tensor that says it; UnknownOperatorForm if there is none."""
@@ -296,8 +297,8 @@ class OperatorSpecification(ABC):
         expected = self.results(reading.type, reading.configuration, parts)
         if len(parts.results) != len(expected):
             raise UnknownOperatorForm(f"{self.operator} writes {len(parts.results)} tensors")
-        for one, other in zip(parts.results, expected, strict=True):
-            self.check_alike("writes", one, other)
+        for result, other in zip(parts.results, expected, strict=True):
+            self.check_alike("writes", result, other)
 
     def check_alike(self, verb: str, found: GraphValue, expected: GraphValue) -> None:
         """Raise UnknownOperatorForm unless a tensor is as another one, but for its values."""

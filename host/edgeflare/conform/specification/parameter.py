@@ -76,7 +76,7 @@ class Choice(OperatorParameter):
 
     def bucket(self, setting: Setting) -> str:
         """Return the bucket of a setting."""
-        return self.buckets[[str(one) for one in self.settings].index(str(setting))]
+        return self.buckets[[str(choice) for choice in self.settings].index(str(setting))]
 
     def draw(self, rng: np.random.Generator) -> Setting:
         """Return a setting."""
@@ -118,9 +118,11 @@ class Whole(OperatorParameter):
         """
         self.name, self.low, self.high, self.kind, self.unit = name, low, high, kind, unit
         self.limit, self.rare = high if limit is None else limit, tuple(rare)
-        usual = [one for one in range(low, high + 1) if one not in self.rare]
+        usual = [common for common in range(low, high + 1) if common not in self.rare]
         self.simplest = usual[0] if simplest is None else simplest
-        starts = [one for one in (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256) if low < one <= high]
+        starts = [
+            start for start in (0, 1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 256) if low < start <= high
+        ]
         self._starts = (low, *starts, high + 1)
         self.buckets = tuple(
             str(begin) if end == begin + 1 else f"{begin} to {end - 1}"
@@ -189,7 +191,7 @@ class ScaleParameter(OperatorParameter):
         """Yield simpler settings."""
         number = _number(setting)
         rounded = float(2.0 ** round(log2(number)))
-        yield from dict.fromkeys(one for one in (1.0, rounded) if one != number)
+        yield from dict.fromkeys(simple for simple in (1.0, rounded) if simple != number)
 
 
 class ZeroPoint(OperatorParameter):
@@ -251,7 +253,7 @@ class Dimensions(OperatorParameter):
     def bucket(self, setting: Setting) -> str:
         """Return the bucket of a setting."""
         shape = _shape(setting)
-        if not self.ranks[0] <= len(shape) <= self.ranks[1] or any(one < 0 for one in shape):
+        if not self.ranks[0] <= len(shape) <= self.ranks[1] or any(size < 0 for size in shape):
             raise ValueError(f"{self.name} {shape}")
         return "a dimension of 0" if 0 in shape else f"rank {len(shape)}"
 

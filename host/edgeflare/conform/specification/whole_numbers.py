@@ -54,9 +54,9 @@ class WholeNumbers(OperatorParameter):
         numbers = whole_numbers(setting)
         if len(numbers) < self.counts[0]:
             raise ValueError(f"{self.name} {numbers}")
-        if any(one < self.low for one in numbers):
+        if any(chosen < self.low for chosen in numbers):
             raise ValueError(f"{self.name} {numbers}")
-        places = [at for at, one in enumerate(numbers) if one != self.usual]
+        places = [at for at, number in enumerate(numbers) if number != self.usual]
         if not places:
             return self.buckets[0]
         if len(places) > 1:
@@ -69,24 +69,24 @@ class WholeNumbers(OperatorParameter):
     def draw(self, rng: np.random.Generator) -> Setting:
         """Return a setting."""
         count = int(rng.integers(self.counts[0], self.counts[1] + 1))
-        numbers = [int(one) for one in rng.integers(self.low, self.high + 1, count)]
+        numbers = [int(number) for number in rng.integers(self.low, self.high + 1, count)]
         if count and rng.random() < 1 / 2:
             # One alone that is not the usual one, as often the last as elsewhere.
             kept = count - 1 if rng.random() < 1 / 2 else int(rng.integers(count))
-            numbers = [one if at == kept else self.usual for at, one in enumerate(numbers)]
+            numbers = [number if at == kept else self.usual for at, number in enumerate(numbers)]
         return tuple(numbers)
 
     def simpler(self, setting: Setting) -> Iterator[Setting]:
         """Yield simpler settings."""
         numbers = whole_numbers(setting)
-        if any(one != self.usual for one in numbers):
+        if any(chosen != self.usual for chosen in numbers):
             yield (self.usual,) * len(numbers)
         if len(numbers) > self.counts[0]:
             yield from (numbers[:at] + numbers[at + 1 :] for at in range(len(numbers)))
-        for at, one in enumerate(numbers):
-            nearer = one - 1 if one > self.usual else one + 1
+        for at, number in enumerate(numbers):
+            nearer = number - 1 if number > self.usual else number + 1
             for simpler in dict.fromkeys((self.usual, nearer)):
-                if simpler != one != self.usual:
+                if simpler != number != self.usual:
                     yield (*numbers[:at], simpler, *numbers[at + 1 :])
 
 
@@ -148,7 +148,7 @@ class NewShape(Dimensions):
         """Return the bucket of a setting."""
         shape = whole_numbers(setting)
         if shape.count(-1) == 1:
-            super().bucket(tuple(abs(one) for one in shape))
+            super().bucket(tuple(abs(size) for size in shape))
             return "a dimension of -1"
         return super().bucket(shape)
 
@@ -194,7 +194,7 @@ class Axes(OperatorParameter):
         axes = rng.permutation(rank)[:count]
         if rng.random() < 3 / 4:
             axes.sort()
-        return tuple(int(one) - rank if rng.random() < 1 / 3 else int(one) for one in axes)
+        return tuple(int(axis) - rank if rng.random() < 1 / 3 else int(axis) for axis in axes)
 
     def simpler(self, setting: Setting) -> Iterator[Setting]:
         """Yield simpler settings."""
@@ -214,8 +214,8 @@ def within(axis: int, rank: int) -> int:
 
 def clipped(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """Return the axes near some, each of them once, that a tensor of a rank has."""
-    inside = [min(max(one, -rank), rank - 1) for one in axes]
-    return tuple({within(one, rank): one for one in reversed(inside)}.values())[::-1]
+    inside = [min(max(axis, -rank), rank - 1) for axis in axes]
+    return tuple({within(axis, rank): axis for axis in reversed(inside)}.values())[::-1]
 
 
 def _axes(setting: Setting) -> tuple[int, ...]:

@@ -58,12 +58,14 @@ class ArmComparison:
     @classmethod
     def of(cls, ruler: Ruler, answers: Mapping[str, ModelAnswer]) -> ArmComparison:
         """Measure the answers of "device" and of kernel sets of the host."""
-        outputs = {name: one.outputs for name, one in answers.items() if one.failure is None}
-        errors = {name: ruler.measured(one) for name, one in outputs.items()}
+        outputs = {
+            name: answer.outputs for name, answer in answers.items() if answer.failure is None
+        }
+        errors = {name: ruler.measured(output) for name, output in outputs.items()}
         lost: dict[str, RunFailureKind] = {
-            name: one.failure.kind
-            for name, one in answers.items()
-            if one.failure is not None and one.failure.kind in ("crash", "hang", "misshapen")
+            name: answer.failure.kind
+            for name, answer in answers.items()
+            if answer.failure is not None and answer.failure.kind in ("crash", "hang", "misshapen")
         }
         same = np.zeros(ruler.judged.shape, np.bool_)
         if TWIN in outputs:
@@ -87,12 +89,12 @@ class ArmComparison:
     @property
     def right(self) -> tuple[str, ...]:
         """The kernel sets of the host that are right."""
-        return tuple(name for name, one in self.hosts.items() if not self.is_wrong(one))
+        return tuple(name for name, host in self.hosts.items() if not self.is_wrong(host))
 
     @property
     def wrong(self) -> tuple[str, ...]:
         """The kernel sets of the host that are wrong."""
-        return tuple(name for name, one in self.hosts.items() if self.is_wrong(one))
+        return tuple(name for name, host in self.hosts.items() if self.is_wrong(host))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ class Ruler:
             usual: the rows whose operands are usual numbers, (rows).
 
         """
-        counted = [one.finite & usual.reshape(-1, *[1] * len(one.value.shape)) for one in results]
+        counted = [
+            right.finite & usual.reshape(-1, *[1] * len(right.value.shape)) for right in results
+        ]
         limits = [
             MeanLimits.of(right, some) if right.exact.kind == "steps" else None
             for right, some in zip(results, counted, strict=True)
@@ -149,11 +153,11 @@ class Ruler:
 
     def measured(self, outputs: Sequence[Values]) -> ArmErrors:
         """Return the errors of answers, one (rows, *shape) for each result."""
-        errors = [right.errors(one) for right, one in zip(self.results, outputs, strict=True)]
+        errors = [right.errors(output) for right, output in zip(self.results, outputs, strict=True)]
         offences = [right.offences(e) for right, e in zip(self.results, errors, strict=True)]
         means = [
-            limits.mean(one)
-            for limits, one in zip(self.limits, outputs, strict=True)
+            limits.mean(output)
+            for limits, output in zip(self.limits, outputs, strict=True)
             if limits is not None
         ]
         return ArmErrors(_flat(errors), _flat(offences), max(means, key=abs, default=0.0))
@@ -169,7 +173,7 @@ class Ruler:
 
     def unit(self, at: int) -> Unit:
         """Return the unit of the error of one of all values."""
-        ends = np.cumsum([one.exact.values.size for one in self.results])
+        ends = np.cumsum([right.exact.values.size for right in self.results])
         return self.results[int(np.searchsorted(ends, at, "right"))].unit
 
     def worst(self, arm: ArmErrors, among: NDArray[np.bool_]) -> tuple[float, Unit]:
@@ -205,11 +209,11 @@ class Ruler:
 
 
 def _flat(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.concatenate([one.ravel() for one in several])
+    return np.concatenate([array.ravel() for array in several])
 
 
 def _flat_marks(several: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    return np.concatenate([one.ravel() for one in several])
+    return np.concatenate([array.ravel() for array in several])
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +282,7 @@ class MeanLimits:
         shift = right.allowance.mean + slack[chosen]
         signs = [np.ones(chosen.size), np.sign(nearest), np.sign(nearest - right.zero_point)]
         wanted = signs if known.min < 0 else (signs[0], signs[2])
-        sides = [_side(distinct, one, shift, right.allowance.mean) for one in wanted]
+        sides = [_side(distinct, place, shift, right.allowance.mean) for place in wanted]
         return cls(chosen, nearest, tuple(sides))
 
     def mean(self, answer: Values) -> float:

@@ -72,8 +72,8 @@ def row_operands(graph: OperatorGraph, operands: Sequence[Values]) -> tuple[Oper
 
 
 def _stacked(answers: Sequence[ExactAnswer]) -> ExactAnswer:
-    values = np.stack([one.values for one in answers])
-    slack = [np.broadcast_to(one.slack, one.values.shape) for one in answers]
+    values = np.stack([answer.values for answer in answers])
+    slack = [np.broadcast_to(answer.slack, answer.values.shape) for answer in answers]
     return ExactAnswer(answers[0].kind, values, np.stack(slack))
 
 
@@ -89,8 +89,8 @@ def usual_rows(graph: OperatorGraph, operands: Sequence[Values], rows: int) -> N
 
     """
     usual = np.full(rows, all(value.size for value in graph.values))
-    for one in operands:
-        if one.dtype.kind == "f":
-            size = np.abs(one.reshape(rows, -1))
+    for operand in operands:
+        if operand.dtype.kind == "f":
+            size = np.abs(operand.reshape(rows, -1))
             usual &= np.all((size == 0) | ((size >= _TINIEST) & (size <= _LARGEST)), axis=1)
     return usual

@@ -101,8 +101,10 @@ def _wrong_arms(alike: bool) -> tuple[str, ...]:
 
 def _otherwise(answer: ModelAnswer, twin: ModelAnswer | None) -> list[Places]:
     """Return where the twin does not answer as the device does: everywhere if it was not asked."""
-    if twin is None or [one.shape for one in twin.outputs] != [one.shape for one in answer.outputs]:
-        return [np.ones(one.shape, np.bool_) for one in answer.outputs]
+    if twin is None or [output.shape for output in twin.outputs] != [
+        output.shape for output in answer.outputs
+    ]:
+        return [np.ones(output.shape, np.bool_) for output in answer.outputs]
     return [~same_bits(*both) for both in zip(answer.outputs, twin.outputs, strict=True)]
 
 
@@ -175,9 +177,9 @@ class _Expected:
 
         """
         if self.equal:
-            same = np.logical_or(*(same_bits(raw, one.values) for one in self.ends))
+            same = np.logical_or(*(same_bits(raw, exact.values) for exact in self.ends))
             return _DIFFERENT if (among & ~same).any() else 0.0
-        ends = [_raw_reals(self.value, one) for one in self.ends]
+        ends = [_raw_reals(self.value, exact) for exact in self.ends]
         low, high = np.minimum(*ends), np.maximum(*ends)
         answer = np.asarray(raw, np.float64)
         slack = self.ends[0].slack + self.ends[1].slack
@@ -239,17 +241,20 @@ def _evaluate(
     specification = known_operators()[node.operator]
     read = [None if at == ABSENT else tensors[at] for at in node.inputs]
     results = graph.results(node)
-    operands = [None if one is None else one.rounded for one in read]
+    operands = [None if result is None else result.rounded for result in read]
     tight = specification.exact(node.options, operands, results)
     # What moves or compares raw values has nothing to be given but raw values.
-    raw_values = any(one.kind == "bits" for one in tight)
-    operands = [None if one is None else one.once if raw_values else one.unrounded for one in read]
+    raw_values = any(exact.kind == "bits" for exact in tight)
+    operands = [
+        None if result is None else result.once if raw_values else result.unrounded
+        for result in read
+    ]
     loose = specification.exact(node.options, operands, results)
-    before = any(one is not None and one.slack for one in read)
+    before = any(result is not None and result.slack for result in read)
     for at, value, *ends in zip(node.outputs, results, loose, tight, strict=True):
         equal = raw_values and not (before and _has_steps(value))
         expected[at] = _Expected(value, (ends[0], ends[1]), equal)
-        once, rounded = (Operand(value, _raw(value, one)) for one in ends)
+        once, rounded = (Operand(value, _raw(value, exact)) for exact in ends)
         unrounded = once
         if not raw_values:
             reals = np.asarray(ends[0].values, np.float64)

@@ -93,8 +93,8 @@ def ruler(
     allowed = allowance(specification.operator, type_)
     (node,) = graph.nodes
     results = [
-        RightValues(value, one, allowed)
-        for value, one in zip(graph.results(node), exact, strict=True)
+        RightValues(value, answer, allowed)
+        for value, answer in zip(graph.results(node), exact, strict=True)
     ]
     return Ruler.of(results, usual_rows(graph, operands, rows))
 
@@ -119,7 +119,7 @@ def _judged_deviation(compared: ArmComparison) -> KernelJudgement | None:
 def _stands_alone(compared: ArmComparison, own: NDArray[np.bool_]) -> bool:
     if compared.right or not compared.hosts:
         return True
-    theirs = max(_furthest(one, own) for one in compared.hosts.values())
+    theirs = max(_furthest(host, own) for host in compared.hosts.values())
     return _furthest(compared.device, own) > _FAR_WORSE * max(theirs, 1.0)
 
 
@@ -129,8 +129,8 @@ def _is_biased_alone(compared: ArmComparison) -> bool:
         return False
     if compared.right or not compared.hosts:
         return True
-    theirs = max(abs(one.mean) for one in compared.hosts.values())
-    least = max(one.allowance.mean for one in compared.ruler.results)
+    theirs = max(abs(host.mean) for host in compared.hosts.values())
+    least = max(right.allowance.mean for right in compared.ruler.results)
     return mean > _FAR_WORSE * max(theirs, least)
 
 
@@ -173,7 +173,7 @@ def _judged_undefined(compared: ArmComparison) -> KernelJudgement | None:
     if not apart.any():
         return None
     worst, unit = compared.ruler.worst(compared.device, apart)
-    hosts = [name for name, one in compared.hosts.items() if (one.wrong & apart).any()]
+    hosts = [name for name, host in compared.hosts.items() if (host.wrong & apart).any()]
     what = "beside NaN, infinities, denormals or numbers near them, or without values"
     return KernelJudgement(
         verdict="undefined",
@@ -194,17 +194,17 @@ def _judged_hosts(compared: ArmComparison) -> KernelJudgement | None:
     if not wrong:
         return None
     alone = " alone is wrong" if len(wrong) == 1 else " are wrong"
-    names = [f"{one} ({compared.lost[one]})" if one in compared.lost else one for one in wrong]
+    names = [f"{host} ({compared.lost[host]})" if host in compared.lost else host for host in wrong]
     detail = " and ".join(names) + alone
     if not compared.wrong:
         (kind, *_) = compared.lost.values()
         return KernelJudgement("host", _SYMPTOMS[kind], wrong=wrong, detail=detail)
     places = compared.ruler.judged
-    errors = [compared.hosts[one] for one in compared.wrong]
-    furthest = max(errors, key=lambda one: _furthest(one, places))
+    errors = [compared.hosts[host] for host in compared.wrong]
+    furthest = max(errors, key=lambda arm_errors: _furthest(arm_errors, places))
     among = furthest.wrong & places
     if not among.any():
-        mean = max(abs(one.mean) for one in errors)
+        mean = max(abs(arm.mean) for arm in errors)
         return KernelJudgement(
             "host", "biased", worst=mean, unit="steps", wrong=wrong, detail=detail
         )
@@ -260,8 +260,8 @@ def _judged_without_answer(
     verdict: Literal["crash", "hang"] = "crash" if failure.kind == "crash" else "hang"
     lost = [
         name
-        for name, one in answers.items()
-        if name != DEVICE and one.failure is not None and one.failure.kind in LOST
+        for name, answer in answers.items()
+        if name != DEVICE and answer.failure is not None and answer.failure.kind in LOST
     ]
     counted = TWIN not in lost
     symptom = "corrupts" if answers[DEVICE].corrupts else verdict
@@ -281,12 +281,12 @@ def _judged_misshapen(
     """
     hosts = [
         name
-        for name, one in answers.items()
-        if name != DEVICE and one.failure is not None and one.failure.kind == "misshapen"
+        for name, answer in answers.items()
+        if name != DEVICE and answer.failure is not None and answer.failure.kind == "misshapen"
     ]
-    answered = any(one.failure is None for one in answers.values())
+    answered = any(answer.failure is None for answer in answers.values())
     verdict: Literal["device", "shared", "undefined"] = "device"
-    if not all(one.size for one in results):
+    if not all(result.size for result in results):
         verdict = "undefined"
     elif TWIN in hosts or not answered:
         verdict = "shared"
@@ -305,7 +305,7 @@ def _judged_beside_others(answers: Mapping[str, ModelAnswer]) -> KernelJudgement
     It is not counted where a kernel set of the host depends on them, too, which has to be run alone
     as well to know.
     """
-    hosts = [name for name, one in answers.items() if name != DEVICE and one.neighbours]
+    hosts = [name for name, answer in answers.items() if name != DEVICE and answer.neighbours]
     verdict: Literal["shared", "device"] = "shared" if hosts else "device"
     detail = "beside other models the answer is another than alone"
     wrong = (DEVICE, *hosts)

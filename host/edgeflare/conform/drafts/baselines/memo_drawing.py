@@ -155,7 +155,7 @@ class MemoDrawing:
         self._first = list(seeds)
         # The last one of a line is the model; those before it had its place, and have it again if
         # the device refuses it.
-        self._lines = [[one] for one in seeds]
+        self._lines = [[seed] for seed in seeds]
         self._context = MutationContext(coverage, graphs, rng)
         self._select, self._last = select, int(rng.integers(len(seeds) * len(MUTATIONS)))
         self._mutations = tuple(MUTATIONS.values())
@@ -182,12 +182,14 @@ class MemoDrawing:
         """Take what became of models that were asked for: the very objects, in any order."""
         for draft, outcome in zip(drafts, outcomes, strict=True):
             self._context.coverage.settle(draft, outcome)
-            adoption = next((one for one in self._adoptions if one.mutant is draft), None)
+            adoption = next(
+                (pending for pending in self._adoptions if pending.mutant is draft), None
+            )
             if adoption is not None:
                 self._adoptions.remove(adoption)
                 # What the mutant replaced is forgotten, or the mutant if the device refused it.
                 line = self._lines[adoption.model]
-                at = next((at for at, one in enumerate(line) if one is draft), None)
+                at = next((at for at, ancestor in enumerate(line) if ancestor is draft), None)
                 if not outcome.whole:
                     self._of_models[adoption.model] -= 1
                     self._of_mutations[adoption.mutation] -= 1
@@ -241,11 +243,15 @@ def _changed_node(
     node: DraftNode, context: MutationContext, kinds: Sequence[ParameterKind]
 ) -> DraftNode | None:
     """Return a node with another setting, still fed as it was; None where none was found."""
-    parameters = [one for one in cell_parameters(node.cell) if one.kind in kinds]
+    parameters = [
+        cell_parameter
+        for cell_parameter in cell_parameters(node.cell)
+        if cell_parameter.kind in kinds
+    ]
     if not parameters:
         return None
     bucket = _wanted_bucket(node, parameters, context)
-    parameter = next(one for one in parameters if one.name == bucket[2])
+    parameter = next(known for known in parameters if known.name == bucket[2])
     setting = setting_in(bucket, parameter.draw(context.rng), context.rng)
     if setting is None or setting == node.configuration[parameter.name]:
         return None
@@ -257,8 +263,12 @@ def _wanted_bucket(
     node: DraftNode, parameters: Sequence[OperatorParameter], context: MutationContext
 ) -> Bucket:
     """Return a bucket that was not invoked before, or any."""
-    names = {one.name for one in parameters}
-    new = [one for one in context.coverage.new_buckets(node.cell) if one[2] in names]
+    names = {known.name for known in parameters}
+    new = [
+        new_bucket
+        for new_bucket in context.coverage.new_buckets(node.cell)
+        if new_bucket[2] in names
+    ]
     if new:
         return new[int(context.rng.integers(len(new)))]
     parameter = parameters[int(context.rng.integers(len(parameters)))]

@@ -74,9 +74,9 @@ def merged_layers(draft: Draft, context: MutationContext) -> Draft | None:
     """Add a layer that reads two results of the same type and shape (LMerg)."""
     results = [context.graphs.result(node) for node in draft.nodes]
     pairs = [
-        (one, other)
+        (first_place, other)
         for other, second in enumerate(results)
-        for one, first in enumerate(results[:other])
+        for first_place, first in enumerate(results[:other])
         if (first.dtype, first.shape) == (second.dtype, second.shape)
     ]
     if not pairs:
@@ -102,11 +102,11 @@ def merged_layers(draft: Draft, context: MutationContext) -> Draft | None:
 def connected_layers(draft: Draft, context: MutationContext) -> Draft | None:
     """Feed one layer with another's result, a pair not invoked before if there is one (LConn)."""
     places = [
-        (one, other)
-        for one, first in enumerate(draft.nodes)
+        (reader, other)
+        for reader, first in enumerate(draft.nodes)
         for other, second in enumerate(draft.nodes)
-        if one != other
-        and one not in second.sources
+        if reader != other
+        and reader not in second.sources
         and second.sources
         and example_pair(first.cell, second.cell) is not None
     ]
@@ -116,11 +116,11 @@ def connected_layers(draft: Draft, context: MutationContext) -> Draft | None:
         context.shuffled(places),
         key=lambda pair: not context.coverage.is_new_pair((cells[pair[0]], cells[pair[1]])),
     )
-    for one, other in ordered[:_MOST_TRIES]:
+    for reader, other in ordered[:_MOST_TRIES]:
         operand = 0
         if context.rng.random() < 1 / 4:
             operand = int(context.rng.integers(len(draft.nodes[other].sources)))
-        nodes = reordered(refed(draft.nodes, other, operand, one))
+        nodes = reordered(refed(draft.nodes, other, operand, reader))
         connected = None if nodes is None else rederived(nodes, context.graphs)
         if connected is not None:
             return connected

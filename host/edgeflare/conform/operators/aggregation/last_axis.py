@@ -227,7 +227,7 @@ NORMALIZATIONS = (
         (FLOAT,),
         (
             ShapeOf(Dimensions("shape", (4, 4), most_values=1000)),
-            *(OptionOf(one, one.name) for one in (_RADIUS, *_DIVISOR)),
+            *(OptionOf(real, real.name) for real in (_RADIUS, *_DIVISOR)),
         ),
         _local_response,
     ),

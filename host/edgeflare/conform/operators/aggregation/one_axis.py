@@ -123,7 +123,10 @@ ONE_AXIS = (
         (
             SHAPE,
             _AXIS,
-            *(OptionOf(Choice(one, [False, True]), one, False) for one in ("exclusive", "reverse")),
+            *(
+                OptionOf(Choice(name, [False, True]), name, False)
+                for name in ("exclusive", "reverse")
+            ),
         ),
         _running_sums,
         varied=_draw_axis,

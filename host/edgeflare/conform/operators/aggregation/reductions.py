@@ -59,7 +59,7 @@ def _draw_axes(settings: Settings, rng: np.random.Generator) -> Settings:
     axes = _AXES.drawn(len(shape), rng)
     if len(shape) == len(_IMAGES) and rng.random() < 1 / 4:
         axes = _SPATIAL
-    kept = sorted(set(range(len(shape))) - {within(one, len(shape)) for one in axes})
+    kept = sorted(set(range(len(shape))) - {within(axis, len(shape)) for axis in axes})
     if not kept or 0 in shape or rng.random() < 1 / 2:
         return {**settings, "axes": axes}
     # Results of few values say little of rounding.
@@ -76,16 +76,16 @@ def _fit_axes(settings: Settings, _: str) -> Settings:
 
 def _no_axes(_: str, settings: Configuration) -> str | None:
     axes, rank = dimensions(settings, "axes"), len(dimensions(settings, "shape"))
-    if not all(-rank <= one < rank for one in axes):
+    if not all(-rank <= axis < rank for axis in axes):
         return f"axes {axes} of a tensor of {rank} dimensions"
-    if len({within(one, rank) for one in axes}) < len(axes):
+    if len({within(axis, rank) for axis in axes}) < len(axes):
         return f"axes {axes} of a tensor of {rank} dimensions name one of them twice"
     return None
 
 
 def _reduced(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...]:
     shape, kept = dimensions(settings, "shape"), yes(settings, "keep_dims")
-    reduced = {within(one, len(shape)) for one in dimensions(settings, "axes")}
+    reduced = {within(axis, len(shape)) for axis in dimensions(settings, "axes")}
     sizes = [
         1 if at in reduced else size for at, size in enumerate(shape) if kept or at not in reduced
     ]
@@ -95,7 +95,7 @@ def _reduced(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...
 def _reduction_facts(settings: Configuration) -> Mapping[str, Setting]:
     """Return how many values each result is of, and which axes are reduced."""
     rank = len(dimensions(settings, "shape"))
-    axes = {within(one, rank) for one in dimensions(settings, "axes")}
+    axes = {within(axis, rank) for axis in dimensions(settings, "axes")}
     return {
         "reduced_values": _reduced_values(settings),
         "reduced_axes": len(axes),
@@ -270,7 +270,7 @@ def _lost_by_rescaling(
     input_, output = operand.value.quantization, result.quantization
     if input_ is None or output is None:
         raise TypeError("a product of other than quantized values")
-    axes = tuple(sorted(within(one, operand.raw.ndim) for one in axes))
+    axes = tuple(sorted(within(axis, operand.raw.ndim) for axis in axes))
     kept = [at for at in range(operand.raw.ndim) if at not in axes]
     whole = np.transpose(operand.raw, (*kept, *axes)).astype(np.float64) - input_.zero_point
     factors = prod(operand.raw.shape[at] for at in axes)
@@ -286,4 +286,4 @@ def _lost_by_rescaling(
 def _reduced_values(configuration: Configuration) -> int:
     """Return how many values of the operand each of the result is made of."""
     shape = dimensions(configuration, "shape")
-    return prod(shape[one] for one in dimensions(configuration, "axes"))
+    return prod(shape[axis] for axis in dimensions(configuration, "axes"))

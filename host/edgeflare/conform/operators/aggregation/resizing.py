@@ -60,7 +60,7 @@ _PLACES = (
 def _draw_moderate(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return settings that are allowed together, and fewer channels of large images."""
     fitting = dict(settings)
-    if all(yes(settings, one) for one in _EXCLUSIVE):
+    if all(yes(settings, option) for option in _EXCLUSIVE):
         fitting["align_corners" if rng.random() < 1 / 2 else "half_pixel_centers"] = False
     pixels = max(
         whole(settings, f"{place}_h") * whole(settings, f"{place}_w")
@@ -79,14 +79,14 @@ def _fit_modes(settings: Settings, changed: str) -> Settings:
 
 
 def _exclude(_: str, settings: Configuration) -> str | None:
-    if all(yes(settings, one) for one in _EXCLUSIVE):
+    if all(yes(settings, option) for option in _EXCLUSIVE):
         return "align_corners and half_pixel_centers exclude each other"
     return None
 
 
 def _resized(form: GraphValue, settings: Configuration) -> tuple[GraphValue, ...]:
     shape = ("batch", *_RESIZED, "channels")
-    return (replace(form, shape=tuple(whole(settings, one) for one in shape)),)
+    return (replace(form, shape=tuple(whole(settings, axis) for axis in shape)),)
 
 
 def _nearest_values(settings: Configuration, operand: Operand, _: GraphValue) -> ExactAnswer:
@@ -209,7 +209,7 @@ def _resizing(operator: str, answers: Answers, late: Sequence[str]) -> Aggregate
         written=_resized,
         quantized_result="operand",
         versions={INT8: 2, INT16: 4},
-        least_version=lambda settings: 3 if any(yes(settings, one) for one in late) else 1,
+        least_version=lambda settings: 3 if any(yes(settings, option) for option in late) else 1,
         varied=_draw_moderate,
         fit=_fit_modes,
         refused=_exclude,

@@ -120,10 +120,10 @@ def make_values_equal(operands: Sequence[Operand]) -> None:
         operands: the two, broadcast with each other; the larger one that is no constant is changed.
 
     """
-    changeable = [one for one in operands if one.value.values is None]
+    changeable = [operand for operand in operands if operand.value.values is None]
     if not changeable or changeable[0].value.quantization is not None:
         return
-    changed = max(changeable, key=lambda one: one.raw.size)
+    changed = max(changeable, key=lambda operand: operand.raw.size)
     first, second = operands
     other = second if changed is first else first
     shape = np.broadcast_shapes(first.raw.shape, second.raw.shape)
@@ -285,7 +285,7 @@ class _SumOfMany(OperatorSpecification):
         (result,), tensors = parts.results, parts.tensors.values()
         if not _FEWEST <= len(tensors) <= _MOST:
             raise UnknownOperatorForm(f"{self.operator} of {len(tensors)} tensors")
-        forms = {(one.dtype, one.shape, one.values is None) for one in (*tensors, result)}
+        forms = {(value.dtype, value.shape, value.values is None) for value in (*tensors, result)}
         if len(forms) > 1:
             raise UnknownOperatorForm(f"{self.operator} of a constant, or of several shapes")
         super().check(reading, parts)
@@ -293,12 +293,12 @@ class _SumOfMany(OperatorSpecification):
     def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the sum of the operands."""
         del options
-        present = [one for one in operands if one is not None]
+        present = [operand for operand in operands if operand is not None]
         exact = answer(_total, present, results[0], loss=Loss(1))
         if exact.kind == "bits":
             return (exact,)
         with np.errstate(all="ignore"):
-            magnitude = sum(np.abs(one.real) for one in present)
+            magnitude = sum(np.abs(operand.real) for operand in present)
         return (reals(exact.values, exact.slack + len(present) * EPSILON * magnitude),)
 
 

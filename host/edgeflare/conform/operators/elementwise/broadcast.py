@@ -73,7 +73,7 @@ class Broadcast(OperatorParameter):
 
     def simpler(self, setting: Setting) -> Iterator[Setting]:
         """Yield simpler settings."""
-        yield from (one for one in (NOT_BROADCAST, "scalar") if one != setting)
+        yield from (form for form in (NOT_BROADCAST, "scalar") if form != setting)
 
 
 def operand_shape(setting: str, shape: Shape) -> Shape | None:
@@ -83,7 +83,9 @@ def operand_shape(setting: str, shape: Shape) -> Shape | None:
     if len(setting) > len(shape):
         return None
     tail = shape[len(shape) - len(setting) :]
-    return tuple(1 if one == _STRETCHED else size for one, size in zip(setting, tail, strict=True))
+    return tuple(
+        1 if mark == _STRETCHED else size for mark, size in zip(setting, tail, strict=True)
+    )
 
 
 def broadcast_setting(operand: Shape, shape: Shape) -> str:
@@ -91,19 +93,19 @@ def broadcast_setting(operand: Shape, shape: Shape) -> str:
     named = (word for word, of in _SHAPES.items() if of(shape) == operand)
     tail = shape[len(shape) - len(operand) :]
     pairs = zip(operand, tail, strict=True)
-    return next(named, None) or "".join(_KEPT if one == size else _STRETCHED for one, size in pairs)
+    return next(named, None) or "".join(_KEPT if own == size else _STRETCHED for own, size in pairs)
 
 
 def broadcast_fault(settings: Sequence[str], shape: Shape) -> str | None:
     """Return why operands that are broadcast in some ways do not give a shape, or None."""
-    shapes = [operand_shape(one, shape) for one in settings]
-    known = [one for one in shapes if one is not None]
+    shapes = [operand_shape(form, shape) for form in settings]
+    known = [own for own in shapes if own is not None]
     if len(known) < len(shapes):
         return f"an operand has more dimensions than {shape}"
     if np.broadcast_shapes(*known) != shape:
         return f"{' and '.join(map(str, known))} do not make {shape}"
-    for setting, one in zip(settings, known, strict=True):
-        if (word := broadcast_setting(one, shape)) != setting:
+    for setting, own in zip(settings, known, strict=True):
+        if (word := broadcast_setting(own, shape)) != setting:
             return f"{setting} is called {word} for {shape}"
     return None
 
@@ -127,10 +129,10 @@ def drawn_broadcasts(
     stretched = range(len(settings)) if rng.random() < 1 / 4 else (one,)
     for at in stretched:
         kept[at] = settings[at]
-    shapes = [operand_shape(one, shape) for one in kept]
-    known = [shape if one is None else one for one in shapes]
+    shapes = [operand_shape(form, shape) for form in kept]
+    known = [shape if own is None else own for own in shapes]
     result = np.broadcast_shapes(*known)
-    return [broadcast_setting(one, result) for one in known], result
+    return [broadcast_setting(own, result) for own in known], result
 
 
 @dataclass(frozen=True, slots=True)

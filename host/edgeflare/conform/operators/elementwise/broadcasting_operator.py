@@ -151,7 +151,7 @@ class BroadcastingOperator(OperatorSpecification):
             (
                 *shapes,
                 _constant_among(function),
-                *(OptionOf(one, "fusedActivationFunction", "NONE") for one in fused),
+                *(OptionOf(choice, "fusedActivationFunction", "NONE") for choice in fused),
             ),
             function,
             versions=function.versions,
@@ -194,7 +194,9 @@ class BroadcastingOperator(OperatorSpecification):
         """Add the values of a constant, which may depend on what the others are given."""
         del type_
         read = [parts.tensors[at] for at in range(len(parts.tensors))]
-        operands = [Operand(one, np.asarray(operand_values(one, "uniform", rng))) for one in read]
+        operands = [
+            Operand(value, np.asarray(operand_values(value, "uniform", rng))) for value in read
+        ]
         self.function.adjust(operands)
         if (constant := configuration["constant"]) != _TENSORS_ALONE:
             at = self.function.roles.index(str(constant))
@@ -213,8 +215,8 @@ class BroadcastingOperator(OperatorSpecification):
         shape = dimensions(reading.configuration, "shape")
         if broadcast_fault(self._broadcasts(reading.configuration), shape) is not None:
             raise UnknownOperatorForm(f"the shapes of {self.operator} do not fit each other")
-        for at, one in self.parts(reading.type, reading.configuration).tensors.items():
-            self.check_alike("reads", parts.tensors[at], one)
+        for at, tensor in self.parts(reading.type, reading.configuration).tensors.items():
+            self.check_alike("reads", parts.tensors[at], tensor)
         super().check(reading, parts)
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
@@ -243,12 +245,12 @@ class BroadcastingOperator(OperatorSpecification):
 
     def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the function of the operands."""
-        present = [one for one in operands if one is not None]
+        present = [operand for operand in operands if operand is not None]
         function, (result,) = self.function, results
         # Which of a zero and a negative zero is greater says no operator.
         chosen = function.kind == "order" and result.dtype != "float32"
         if function.kind == "choice" or chosen:
-            return (bits(function.of(*(one.raw for one in present))),)
+            return (bits(function.of(*(operand.raw for operand in present))),)
         clamp = CLAMPS[str(options.get("fusedActivationFunction", "NONE"))]
         return (answer(function.of, present, result, loss=function.loss, clamp=clamp),)
 
@@ -256,14 +258,14 @@ class BroadcastingOperator(OperatorSpecification):
         self, graph: OperatorGraph, style: OperandStyle, rng: np.random.Generator
     ) -> tuple[Values, ...]:
         """Return values for which there is a result."""
-        read = [one for one in graph.operands(graph.nodes[0]) if one is not None]
+        read = [operand for operand in graph.operands(graph.nodes[0]) if operand is not None]
         raw = [
-            np.asarray(operand_values(one, style, rng)) if one.values is None else one.values
-            for one in read
+            np.asarray(operand_values(value, style, rng)) if value.values is None else value.values
+            for value in read
         ]
-        operands = [Operand(*one) for one in zip(read, raw, strict=True)]
+        operands = [Operand(*values) for values in zip(read, raw, strict=True)]
         self.function.adjust(operands)
-        return tuple(one.raw for one in operands if one.value.values is None)
+        return tuple(operand.raw for operand in operands if operand.value.values is None)
 
     def with_input(
         self, type_: str, configuration: Configuration, value: GraphValue
@@ -281,7 +283,7 @@ class BroadcastingOperator(OperatorSpecification):
         if changed["constant"] == role:
             changed["constant"] = _TENSORS_ALONE
         if broadcast_fault(self._broadcasts(changed), value.shape) is not None:
-            changed |= {f"{one}_broadcast": NOT_BROADCAST for one in function.stretched}
+            changed |= {f"{operand}_broadcast": NOT_BROADCAST for operand in function.stretched}
         return changed | quantization_settings(value, self._scale_role(role))
 
     def _scale_role(self, role: str) -> str:
@@ -302,7 +304,9 @@ class BroadcastingOperator(OperatorSpecification):
         stretched = [role for role, setting in settings if setting != NOT_BROADCAST]
         facts["broadcast"] = " and ".join(stretched) or "none"
         if self._has_output(type_):
-            first, second = (number(configuration, f"{one}_scale") for one in self.function.roles)
+            first, second = (
+                number(configuration, f"{operand}_scale") for operand in self.function.roles
+            )
             written = number(configuration, "output_scale")
             facts["operand_ratio_log2"] = round(np.log2(first / second))
             facts["sum_ratio_log2"] = round(np.log2(max(first, second) / written))
@@ -313,7 +317,7 @@ class BroadcastingOperator(OperatorSpecification):
         function = self.function
         if type_ not in QUANTIZED or function.scales == "one":
             return None
-        scales = [number(configuration, f"{one}_scale") for one in function.roles]
+        scales = [number(configuration, f"{role}_scale") for role in function.roles]
         if function.scales == "operands":
             fine = max(scales) < 1
             return None if fine else f"{self.operator} compares values with scales below 1"
@@ -335,7 +339,7 @@ class BroadcastingOperator(OperatorSpecification):
                 drawn[f"{role}_scale"] = float(np.float32(2 ** rng.uniform(*_COMPARABLE)))
             if rng.random() < _EQUAL:
                 equal = ("scale", "zero_point")
-                drawn |= {f"{second}_{one}": drawn[f"{first}_{one}"] for one in equal}
+                drawn |= {f"{second}_{setting}": drawn[f"{first}_{setting}"] for setting in equal}
 
     def _has_output(self, type_: str) -> bool:
         """Return whether the result has a scale of its own."""
@@ -345,7 +349,7 @@ class BroadcastingOperator(OperatorSpecification):
         """Return how each operand is broadcast, in the order of the roles."""
         names = [f"{role}_broadcast" for role in self.function.roles]
         return [
-            word(configuration, one) if one in configuration else NOT_BROADCAST for one in names
+            word(configuration, name) if name in configuration else NOT_BROADCAST for name in names
         ]
 
     def _range(self, type_: str, configuration: Configuration) -> Values:

@@ -193,7 +193,7 @@ CONVERSION_OPERATORS = (
         _CAST,
         (_SHAPE,),
         _same_values,
-        to={one: tuple(other for other in _CAST if other != one) for one in _CAST},
+        to={type_: tuple(other for other in _CAST if other != type_) for type_ in _CAST},
         versions={INT8: 3},
         least_version=_latest({INT8: 3}),
         complete=_name_types,

@@ -69,7 +69,7 @@ def answer(
     with np.errstate(all="ignore"):
         if result.quantization is None and not result.dtype.startswith("float"):
             return bits(_whole(function, operands, result, clamp))
-        arguments = [one.real for one in operands]
+        arguments = [operand.real for operand in operands]
         values = np.clip(function(*arguments), *clamp)
         slack = _slack(lambda *x: np.clip(function(*x), *clamp), operands, arguments, values, loss)
         if result.quantization is not None:
@@ -84,18 +84,18 @@ def _whole(
     result: GraphValue,
     clamp: tuple[float, float],
 ) -> Values:
-    plain = all(one.value.quantization is None for one in operands)
-    if plain and all(one.raw.dtype.kind in "iu" for one in operands):
-        values = function(*(one.raw.astype(np.int64) for one in operands))
+    plain = all(operand.value.quantization is None for operand in operands)
+    if plain and all(operand.raw.dtype.kind in "iu" for operand in operands):
+        values = function(*(operand.raw.astype(np.int64) for operand in operands))
     elif plain and result.dtype == "bool":
-        values = function(*(one.raw for one in operands))
+        values = function(*(operand.raw for operand in operands))
     else:
-        values = function(*(one.real for one in operands))
+        values = function(*(operand.real for operand in operands))
     # Sums and products wrap around before an activation limits them.
     known = values.astype(result.dtype)
     if clamp != CLAMPS["NONE"]:
         limits = np.iinfo(result.dtype)
-        low, high = (np.clip(one, limits.min, limits.max) for one in clamp)
+        low, high = (np.clip(bound, limits.min, limits.max) for bound in clamp)
         known = np.clip(known, int(low), int(high))
     return known
 
@@ -119,7 +119,7 @@ def _slack(
         for factor in (1 - rounded * EPSILON, 1 + rounded * EPSILON):
             shaken = [*arguments[:at], argument * factor, *arguments[at + 1 :]]
             slack = slack + np.abs(function(*shaken) - values)
-    flushed = [np.where(np.abs(one) < _SMALLEST_NORMAL, 0.0, one) for one in arguments]
-    if any((one != other).any() for one, other in zip(flushed, arguments, strict=True)):
+    flushed = [np.where(np.abs(value) < _SMALLEST_NORMAL, 0.0, value) for value in arguments]
+    if any((small != other).any() for small, other in zip(flushed, arguments, strict=True)):
         slack = slack + np.nan_to_num(np.abs(function(*flushed) - values))
     return np.where(np.isfinite(slack), slack, 0.0)

@@ -153,7 +153,10 @@ def _unary(
     return _UnaryOperator(
         operator,
         tuple(versions),
-        (_SHAPE, *(OptionOf(one, one.name, one.simplest) for one in options)),
+        (
+            _SHAPE,
+            *(OptionOf(parameter, parameter.name, parameter.simplest) for parameter in options),
+        ),
         _RealFunction(of, loss),
         versions=versions,
         quantized_result=result,

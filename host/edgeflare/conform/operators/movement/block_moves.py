@@ -37,9 +37,9 @@ def _fit_space(settings: Settings, changed: str) -> Settings:
     batch, height, width, depth = dimensions(settings, "shape")
     block = whole(settings, "block")
     if changed == "shape":
-        fitting = (one for one in range(block, 0, -1) if height % one == 0 == width % one)
+        fitting = (side for side in range(block, 0, -1) if height % side == 0 == width % side)
         return {**settings, "block": next(fitting)}
-    height, width = (-(-one // block) * block for one in (height, width))
+    height, width = (-(-size // block) * block for size in (height, width))
     return {**settings, "shape": (batch, height, width, depth)}
 
 
@@ -47,7 +47,7 @@ def _fit_depth(settings: Settings, changed: str) -> Settings:
     *space, depth = dimensions(settings, "shape")
     block = whole(settings, "block")
     if changed == "shape":
-        block = next(one for one in range(block, 0, -1) if depth % one**2 == 0)
+        block = next(side for side in range(block, 0, -1) if depth % side**2 == 0)
         return {**settings, "block": block}
     return {**settings, "shape": (*space, -(-depth // block**2) * block**2)}
 
@@ -95,8 +95,8 @@ def _fit_crops(settings: Settings, changed: str) -> Settings:
     elif changed != "shape":
         shape = (-(-shape[0] // prod(blocks)) * prod(blocks), *shape[1:])
     sizes = [size * block for size, block in zip(shape[1:-1], blocks, strict=True)]
-    before = tuple(min(one, max(size - 1, 0)) for one, size in zip(before, sizes, strict=True))
-    left = (max(size - one - 1, 0) for one, size in zip(before, sizes, strict=True))
+    before = tuple(min(front, max(size - 1, 0)) for front, size in zip(before, sizes, strict=True))
+    left = (max(size - front - 1, 0) for front, size in zip(before, sizes, strict=True))
     after = tuple(min(pair) for pair in zip(after, left, strict=True))
     return {**settings, "shape": shape, "block": blocks, "before": before, "after": after}
 
@@ -108,7 +108,7 @@ def _to_batches(settings: Configuration, raw: Sequence[Values]) -> Sequence[Valu
     padded = np.pad(raw[0], [(0, 0), *paddings, (0, 0)], constant_values=zero)
     batch, *sizes, depth = padded.shape
     counts = [size // block for size, block in zip(sizes, blocks, strict=True)]
-    split = [one for pair in zip(counts, blocks, strict=True) for one in pair]
+    split = [number for pair in zip(counts, blocks, strict=True) for number in pair]
     space = len(blocks)
     inner, outer = range(2, 2 * space + 1, 2), range(1, 2 * space, 2)
     moved = padded.reshape(batch, *split, depth).transpose(*inner, 0, *outer, 2 * space + 1)
@@ -120,7 +120,7 @@ def _from_batches(settings: Configuration, raw: Sequence[Values]) -> Sequence[Va
     batches, *sizes, depth = raw[0].shape
     space = len(blocks)
     split = raw[0].reshape(*blocks, batches // prod(blocks), *sizes, depth)
-    pairs = [at for one in range(space) for at in (space + 1 + one, one)]
+    pairs = [at for place in range(space) for at in (space + 1 + place, place)]
     moved = split.transpose(space, *pairs, 2 * space + 1)
     joined = [size * block for size, block in zip(sizes, blocks, strict=True)]
     whole_ = moved.reshape(batches // prod(blocks), *joined, depth)

@@ -41,10 +41,11 @@ def _fit_slice(settings: Settings, _: str) -> Settings:
     begins = as_many(dimensions(settings, "begin"), len(shape), 0)
     sizes = as_many(dimensions(settings, "size"), len(shape), _ALL_OF_IT)
     begins = tuple(
-        one if one <= size else one % (size + 1) for one, size in zip(begins, shape, strict=True)
+        begin if begin <= size else begin % (size + 1)
+        for begin, size in zip(begins, shape, strict=True)
     )
     left = [size - begin for size, begin in zip(shape, begins, strict=True)]
-    sizes = tuple(min(one, most) for one, most in zip(sizes, left, strict=True))
+    sizes = tuple(min(size, most) for size, most in zip(sizes, left, strict=True))
     return {**settings, "begin": begins, "size": sizes}
 
 
@@ -57,8 +58,8 @@ def _some_left(settings: Settings, rng: np.random.Generator) -> Settings:
         return settings
     return {
         **settings,
-        "begin": tuple(one % max(size, 1) for one, size in zip(begins, shape, strict=True)),
-        "size": tuple(one or _ALL_OF_IT for one in sizes),
+        "begin": tuple(begin % max(size, 1) for begin, size in zip(begins, shape, strict=True)),
+        "size": tuple(number or _ALL_OF_IT for number in sizes),
     }
 
 
@@ -77,7 +78,7 @@ def _fit_strides(settings: Settings, changed: str) -> Settings:
     count = max(1, min(len(dimensions(settings, longest)), len(shape)))
     for name, usual in _NUMBERS.items():
         settings[name] = as_many(dimensions(settings, name), count, usual)
-    settings["strides"] = tuple(one or 1 for one in dimensions(settings, "strides"))
+    settings["strides"] = tuple(stride or 1 for stride in dimensions(settings, "strides"))
     for name in _MASKS:
         settings[name] = whole(settings, name) % (1 << count)
     return _fit_single(_fit_offset(settings) if yes(settings, "offset") else settings)
@@ -87,14 +88,15 @@ def _fit_offset(settings: Settings) -> Settings:
     """Return the settings with ends that count from the beginnings, and lie within the shape."""
     shape = dimensions(settings, "shape")
     begin = tuple(
-        one if 0 <= one <= size else one % (size + 1)
-        for one, size in zip(dimensions(settings, "begin"), shape, strict=False)
+        dimension if 0 <= dimension <= size else dimension % (size + 1)
+        for dimension, size in zip(dimensions(settings, "begin"), shape, strict=False)
     )
-    left = [size - one for one, size in zip(begin, shape, strict=False)]
+    left = [size - start for start, size in zip(begin, shape, strict=False)]
     end = tuple(
-        min(max(one, 0), most) for one, most in zip(dimensions(settings, "end"), left, strict=True)
+        min(max(dimension, 0), most)
+        for dimension, most in zip(dimensions(settings, "end"), left, strict=True)
     )
-    strides = tuple(abs(one) for one in dimensions(settings, "strides"))
+    strides = tuple(abs(stride) for stride in dimensions(settings, "strides"))
     fitting = {**settings, "begin": begin, "end": end, "strides": strides}
     return {**fitting, "begin_mask": 0, "end_mask": 0}
 
@@ -117,20 +119,20 @@ def _mostly_filled(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return the settings with ends behind the beginnings, mostly, and few single indices."""
     shape = dimensions(settings, "shape")
     numbers = [dimensions(settings, name) for name in _NUMBERS]
-    begin, end, strides = (as_many(one, len(shape), 1) for one in numbers)
+    begin, end, strides = (as_many(number, len(shape), 1) for number in numbers)
     # Ends that count from the beginnings are newer than most models.
     offset = yes(settings, "offset") and rng.random() < 1 / 3
     if offset:
-        strides = tuple(abs(one) for one in strides)
+        strides = tuple(abs(stride) for stride in strides)
     if offset or rng.random() < 7 / 8:
-        spans = [_span(*one, rng) for one in zip(shape, strides, strict=True)]
-        begin, end = (tuple(one[at] for one in spans) for at in (0, 1))
+        spans = [_span(*axis, rng) for axis in zip(shape, strides, strict=True)]
+        begin, end = (tuple(span[at] for span in spans) for at in (0, 1))
     if offset:
         end = tuple(last - first for first, last in zip(begin, end, strict=True))
     elif rng.random() < 1 / 3:
         # Counted from the end.
         counted = zip(begin, shape, strict=True)
-        begin = tuple(one - size if 0 <= one < size else one for one, size in counted)
+        begin = tuple(place - size if 0 <= place < size else place for place, size in counted)
     mask = whole(settings, "shrink_axis_mask") if rng.random() < 1 / 3 else 0
     drawn = {"begin": begin, "end": end, "strides": strides}
     return {**settings, **drawn, "offset": offset, "shrink_axis_mask": mask}

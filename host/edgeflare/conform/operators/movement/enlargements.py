@@ -137,11 +137,11 @@ def _fit_broadcast(settings: Settings, changed: str) -> Settings:
     if changed == "new_shape":
         kept = shape[max(0, len(shape) - len(new)) :]
         ends = new[len(new) - len(kept) :]
-        fitting = (one if one in {1, end} else 1 for one, end in zip(kept, ends, strict=True))
+        fitting = (size if size in {1, end} else 1 for size, end in zip(kept, ends, strict=True))
         return {**settings, "shape": tuple(fitting)}
     new = as_many(new, max(len(shape), len(new)), 1)
     front = len(new) - len(shape)
-    spread = tuple(end if one == 1 else one for one, end in zip(shape, new[front:], strict=True))
+    spread = tuple(end if size == 1 else size for size, end in zip(shape, new[front:], strict=True))
     return {**settings, "new_shape": (*new[:front], *spread)}
 
 
@@ -149,7 +149,7 @@ def _narrowed(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return the settings with a shape that spreads over the new one along some dimensions."""
     new = dimensions(settings, "new_shape")
     kept = new[int(rng.integers(len(new))) if rng.random() < 1 / 3 else 0 :]
-    return {**settings, "shape": tuple(1 if rng.random() < 1 / 2 else one for one in kept)}
+    return {**settings, "shape": tuple(1 if rng.random() < 1 / 2 else size for size in kept)}
 
 
 def _add_scalar(_settings: Configuration, parts: ModelParts, _rng: np.random.Generator) -> None:

@@ -68,8 +68,8 @@ class _Concatenation(MovementSpecification):
         if type_ != UINT8:
             return known
         others = (
-            ReadFrom(one, partial(_read_others, one.name))
-            for one in quantization_parameters(type_, _OTHER)
+            ReadFrom(parameter, partial(_read_others, parameter.name))
+            for parameter in quantization_parameters(type_, _OTHER)
         )
         return (*known, *others, *quantization_places(type_, output=RESULT))
 
@@ -86,16 +86,17 @@ class _Concatenation(MovementSpecification):
         """Raise UnknownOperatorForm unless tensors that share their scale have one."""
         (result,), (first, *others) = parts.results, parts.tensors.values()
         tensors = others if reading.type == UINT8 else (first, *others, result)
-        if len({one.quantization for one in tensors}) > 1:
+        if len({tensor.quantization for tensor in tensors}) > 1:
             raise UnknownOperatorForm("its tensors have several scales")
 
     def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers: to the bit where all scales are equal."""
-        present = [one for one in operands if one is not None]
-        if len({one.quantization for one in (*results, *(one.value for one in present))}) == 1:
+        present = [operand for operand in operands if operand is not None]
+        every = (*results, *(operand.value for operand in present))
+        if len({value.quantization for value in every}) == 1:
             return super().exact(options, operands, results)
         settings = self.known_settings(options, operands, results)
-        values = [one.real for one in present]
+        values = [operand.real for operand in present]
         return (steps(np.concatenate(values, whole(settings, "axis"))),)
 
 
@@ -116,13 +117,13 @@ def _near_scales(settings: Settings, rng: np.random.Generator) -> Settings:
     if f"{_OTHER}_scale" not in settings:
         return settings
     near = dict(settings)
-    for one in (_OTHER, _OUTPUT):
+    for role in (_OTHER, _OUTPUT):
         if rng.random() < 1 / 3:
-            near[f"{one}_scale"] = settings["input_scale"]
-            near[f"{one}_zero_point"] = settings["input_zero_point"]
+            near[f"{role}_scale"] = settings["input_scale"]
+            near[f"{role}_zero_point"] = settings["input_zero_point"]
         else:
             scale = number(settings, "input_scale") * 2 ** rng.uniform(-3, 3)
-            near[f"{one}_scale"] = float(np.float32(scale))
+            near[f"{role}_scale"] = float(np.float32(scale))
     return near
 
 
@@ -171,7 +172,7 @@ def _fit_parts(settings: Settings, changed: str) -> Settings:
     if changed != "shape":
         return _with_size(settings, axis, -(-size // count) * count)
     settings["parts"] = next(
-        one for one in range(min(count, max(size, 1)), 0, -1) if size % one == 0
+        parts for parts in range(min(count, max(size, 1)), 0, -1) if size % parts == 0
     )
     return settings
 
@@ -179,18 +180,18 @@ def _fit_parts(settings: Settings, changed: str) -> Settings:
 def _fit_sizes(settings: Settings, changed: str) -> Settings:
     settings = fit_axis()(settings, changed)
     axis, sizes = whole(settings, "axis"), list(dimensions(settings, "sizes"))
-    for at, one in enumerate(sizes):
-        if one == -1 and -1 in sizes[:at]:
+    for at, size in enumerate(sizes):
+        if size == -1 and -1 in sizes[:at]:
             sizes[at] = 1
-    shape, known = dimensions(settings, "shape"), sum(one for one in sizes if one != -1)
+    shape, known = dimensions(settings, "shape"), sum(size for size in sizes if size != -1)
     if -1 in sizes and known <= shape[axis]:
         return {**settings, "sizes": tuple(sizes)}
     if changed != "shape":
         settings = _with_size(settings, axis, known)
     else:
         left = shape[axis]
-        for at, one in enumerate(sizes):
-            sizes[at] = min(max(one, 0), left) if at < len(sizes) - 1 else left
+        for at, size in enumerate(sizes):
+            sizes[at] = min(max(size, 0), left) if at < len(sizes) - 1 else left
             left -= sizes[at]
     return {**settings, "sizes": tuple(sizes)}
 
@@ -201,8 +202,8 @@ def _count_sizes(settings: Configuration, parts: ModelParts, _: np.random.Genera
 
 def _split_by_sizes(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
     axis, sizes = whole(settings, "axis"), dimensions(settings, "sizes")
-    left = raw[0].shape[axis] - sum(one for one in sizes if one != -1)
-    ends = np.cumsum([left if one == -1 else one for one in sizes])
+    left = raw[0].shape[axis] - sum(size for size in sizes if size != -1)
+    ends = np.cumsum([left if size == -1 else size for size in sizes])
     return np.split(raw[0], ends[:-1], axis)
 
 

@@ -172,7 +172,7 @@ def _fit_scattered(settings: Settings, _: str) -> Settings:
     # Each index is there once: what several updates of one place come to is not said.
     if (count := prod(shape[:outer])) > prod(lead):
         rest = prod(lead[1:])
-        lead = (-(-count // max(rest, 1)), *(max(one, 1) for one in lead[1:]))
+        lead = (-(-count // max(rest, 1)), *(max(size, 1) for size in lead[1:]))
     return {**settings, "outer": outer, "lead": lead}
 
 
@@ -195,7 +195,7 @@ def _scattered(_: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
 
 def _lead_of(parts: ModelParts) -> Setting:
     depth = parts.constant(0).shape[-1]
-    return tuple(int(one) for one in parts.constant(2)[:depth])
+    return tuple(int(size) for size in parts.constant(2)[:depth])
 
 
 def _fit_one_hot(settings: Settings, _: str) -> Settings:
@@ -246,8 +246,8 @@ LOOKUPS = (
         _gathered,
         fit=_fit_gathered,
         versions={INT8: 2, BOOL: 3, INT16: 4},
-        least_version=lambda one: (
-            6 if one["index_type"] == "int16" else 5 if one["batch_dims"] else 1
+        least_version=lambda settings: (
+            6 if settings["index_type"] == "int16" else 5 if settings["batch_dims"] else 1
         ),
         complete=_draw_gathered,
         refused=_nothing_to_gather,
@@ -268,7 +268,7 @@ LOOKUPS = (
         lambda _, raw: [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]],
         fit=_fit_depth,
         versions={INT16: 3, BOOL: 5},
-        least_version=lambda one: 4 if one["index_type"] == "int16" else 1,
+        least_version=lambda settings: 4 if settings["index_type"] == "int16" else 1,
         varied=_shallow,
         complete=_draw_deep,
         refused=_no_deep,

@@ -85,10 +85,10 @@ class MovementSpecification(OperatorSpecification):
         """Return the tensors that a valid configuration writes."""
         form = self.form(type_, configuration, "input")
         operands = [parts.tensors[at] for at in sorted(parts.tensors)]
-        moved = self.moved(configuration, [_values(one) for one in operands])
+        moved = self.moved(configuration, [_values(operand) for operand in operands])
         return [
-            GraphValue(name, one.shape, form.quantization if name == form.dtype else None)
-            for one, name in ((one, one.dtype.name) for one in moved)
+            GraphValue(name, array.shape, form.quantization if name == form.dtype else None)
+            for array, name in ((result, result.dtype.name) for result in moved)
         ]
 
     def type_of(self, data: GraphValue) -> str:
@@ -98,22 +98,22 @@ class MovementSpecification(OperatorSpecification):
     def check(self, reading: OperatorReading, parts: ModelParts) -> None:  # noqa: ARG002
         """Raise UnknownOperatorForm unless results are quantized as what is moved."""
         data = parts.tensors[self.data]
-        for one in parts.results:
-            if one.dtype == data.dtype and one.quantization != data.quantization:
+        for result in parts.results:
+            if result.dtype == data.dtype and result.quantization != data.quantization:
                 raise UnknownOperatorForm("its result has another scale than what it moves")
 
     def exact(self, options: Options, operands: Operands, results: Results) -> ExactAnswers:
         """Return the exact answers."""
         settings = self.reading(ModelParts.known(options, operands, results)).configuration
-        moved = self.moved(settings, [one.raw for one in operands if one is not None])
-        return tuple(bits(one) for one in moved)
+        moved = self.moved(settings, [operand.raw for operand in operands if operand is not None])
+        return tuple(bits(result) for result in moved)
 
     def with_input(
         self, type_: str, configuration: Configuration, value: GraphValue
     ) -> Configuration | None:
         """Return a configuration near another, whose first operand is a tensor of another model."""
         settings = dict(configuration)
-        place = next((one for one in self.places if isinstance(one, ShapeOf)), None)
+        place = next((part for part in self.places if isinstance(part, ShapeOf)), None)
         if place is None:
             # Without a parameter for its shape, what is given is a scalar.
             return self._with_data(type_, settings, value, "") if not value.shape else None
@@ -165,7 +165,7 @@ class MovementSpecification(OperatorSpecification):
 
     def _size(self, type_: str, configuration: Configuration) -> int:
         graph = self.build(type_, configuration, np.random.default_rng(0))
-        return sum(one.size for one in graph.results(graph.nodes[0]))
+        return sum(result.size for result in graph.results(graph.nodes[0]))
 
 
 def _values(value: GraphValue) -> Values:
@@ -198,17 +198,17 @@ def same_size(sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]
 
     The shape itself if it has as many.
     """
-    size, known = prod(shape), prod(one for one in sizes if one != -1)
+    size, known = prod(shape), prod(number for number in sizes if number != -1)
     if -1 in sizes:
         if known and size % known == 0:
             return sizes
-        sizes = tuple(1 if one == -1 else one for one in sizes)
+        sizes = tuple(1 if number == -1 else number for number in sizes)
     if prod(sizes) == size:
         return sizes
     if not sizes or not size:
         return tuple(shape)
     fitting = []
-    for one in sizes[:-1]:
-        fitting.append(gcd(size, one) if one else 1)
+    for asked in sizes[:-1]:
+        fitting.append(gcd(size, asked) if asked else 1)
         size //= fitting[-1]
     return (*fitting, size)

@@ -62,7 +62,7 @@ class _NewShapeIn(Place):
 
     def write(self, setting: Setting, parts: ModelParts) -> None:
         """Write a setting into a model."""
-        shape = tuple(int(one) for one in parts.constant(1))
+        shape = tuple(int(number) for number in parts.constant(1))
         if setting == "option":
             del parts.tensors[1]
             parts.options["newShape"] = shape
@@ -85,7 +85,7 @@ def _factored(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return the settings with another shape that has as many values."""
     size, new = prod(dimensions(settings, "shape")), []
     for _ in range(len(dimensions(settings, "new_shape"))):
-        divisors = [one for one in range(1, size + 1) if size % one == 0] or [1]
+        divisors = [divisor for divisor in range(1, size + 1) if size % divisor == 0] or [1]
         new.append(divisors[int(rng.integers(len(divisors)))])
         size //= new[-1]
     if new and rng.random() < 1 / 3:
@@ -106,8 +106,8 @@ def _fit_order(settings: Settings, changed: str) -> Settings:
         settings["shape"] = (1,) * (len(order) - rank) + shape[max(0, rank - len(order)) :]
     else:
         # Dimensions that are new stay behind the others, where they are.
-        kept = [one for one in order if one < rank]
-        settings["perm"] = (*kept, *(one for one in range(rank) if one not in kept))
+        kept = [axis for axis in order if axis < rank]
+        settings["perm"] = (*kept, *(axis for axis in range(rank) if axis not in kept))
     return settings
 
 
@@ -115,13 +115,13 @@ def _fit_squeezed(settings: Settings, changed: str) -> Settings:
     shape, axes = dimensions(settings, "shape"), dimensions(settings, "axes")
     if not shape:
         return {**settings, "axes": ()}
-    within = [axis_within(one, len(shape)) for one in axes]
-    once = {one % len(shape): one for one in within[::-1]}
+    within = [axis_within(axis, len(shape)) for axis in axes]
+    once = {axis % len(shape): axis for axis in within[::-1]}
     if changed == "shape":
-        kept = [one for one in within if shape[one] == 1 and once[one % len(shape)] == one]
+        kept = [axis for axis in within if shape[axis] == 1 and once[axis % len(shape)] == axis]
         return {**settings, "axes": tuple(dict.fromkeys(kept))}
     fitting = (1 if at in once else size for at, size in enumerate(shape))
-    kept = [one for one in dict.fromkeys(within) if once[one % len(shape)] == one]
+    kept = [axis for axis in dict.fromkeys(within) if once[axis % len(shape)] == axis]
     return {**settings, "axes": tuple(kept), "shape": tuple(fitting)}
 
 

@@ -43,9 +43,9 @@ from edgeflare.conform.specification.whole_numbers import WholeNumbers
 
 def _fit_axes(settings: Settings, _: str) -> Settings:
     rank = len(dimensions(settings, "shape"))
-    within = [axis_within(one, rank) for one in dimensions(settings, "axes")]
-    once = {one % rank: one for one in within[::-1]}
-    kept = tuple(dict.fromkeys(one for one in within if once[one % rank] == one))
+    within = [axis_within(axis, rank) for axis in dimensions(settings, "axes")]
+    once = {axis % rank: axis for axis in within[::-1]}
+    kept = tuple(dict.fromkeys(axis for axis in within if once[axis % rank] == axis))
     # Kernels take only axes that lie side by side.
     joined = max(once) - min(once) == len(once) - 1
     return {**settings, "axes": kept if joined else kept[:1]}

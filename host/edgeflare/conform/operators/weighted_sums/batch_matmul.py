@@ -128,8 +128,8 @@ class _BatchMatmul(OperatorSpecification):
             raise UnknownOperatorForm("a left operand that is not given")
         if reading.type == DYNAMIC and parts.tensors[1].values is None:
             raise UnknownOperatorForm("weights that are computed")
-        for at, one in self.parts(reading.type, reading.configuration).tensors.items():
-            self.check_alike("reads", parts.tensors[at], one)
+        for at, tensor in self.parts(reading.type, reading.configuration).tensors.items():
+            self.check_alike("reads", parts.tensors[at], tensor)
 
     def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
@@ -216,16 +216,16 @@ class _BatchMatmul(OperatorSpecification):
         while prod(_shapes(settings)[2]) > 600 or prod(_shapes(settings)[0]) > 1000:
             batch = dimensions(settings, "batch")
             if max(batch, default=1) > 1:
-                settings["batch"] = tuple((one + 1) // 2 for one in batch)
+                settings["batch"] = tuple((size + 1) // 2 for size in batch)
                 right = dimensions(settings, "right_batch")
-                settings["right_batch"] = tuple((one + 1) // 2 for one in right)
+                settings["right_batch"] = tuple((size + 1) // 2 for size in right)
             else:
-                settings |= {one: (whole(settings, one) + 1) // 2 for one in ("rows", "columns")}
+                settings |= {name: (whole(settings, name) + 1) // 2 for name in ("rows", "columns")}
         dtype = _DTYPES[type_][0]
         if dtype != "float32":
             spreads = [
-                raw_spread(dtype, number(settings, one) if one in settings else 0)
-                for one in ("input_zero_point", "right_zero_point")
+                raw_spread(dtype, number(settings, name) if name in settings else 0)
+                for name in ("input_zero_point", "right_zero_point")
             ]
             usual = usual_product(spreads[0], spreads[1], whole(settings, "depth"))
             settings |= fitting_scales(dtype, usual, settings, "right_scale", rng)
@@ -234,7 +234,7 @@ class _BatchMatmul(OperatorSpecification):
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
         """Return the size of the result, and whether batches are repeated."""
         result = _shapes(configuration)[2]
-        batch, other = (dimensions(configuration, one) for one in ("batch", "right_batch"))
+        batch, other = (dimensions(configuration, name) for name in ("batch", "right_batch"))
         whole_batch = result[:-2]
         return {
             "result_size": prod(result),
@@ -251,8 +251,8 @@ def _broadcast(one: Shape, other: Shape) -> Shape | None:
 
 
 def _shapes(configuration: Configuration) -> tuple[Shape, Shape, Shape]:
-    batch, other = (dimensions(configuration, one) for one in ("batch", "right_batch"))
-    rows, depth, columns = (whole(configuration, one) for one in ("rows", "depth", "columns"))
+    batch, other = (dimensions(configuration, name) for name in ("batch", "right_batch"))
+    rows, depth, columns = (whole(configuration, name) for name in ("rows", "depth", "columns"))
     left = (depth, rows) if yes(configuration, "adj_x") else (rows, depth)
     right = (columns, depth) if yes(configuration, "adj_y") else (depth, columns)
     together = _broadcast(batch, other) or ()
@@ -272,9 +272,9 @@ def _drawn_batch(settings: Configuration, rng: np.random.Generator) -> Shape:
     rank = len(dimensions(settings, "right_batch"))
     more = tuple(int(rng.integers(1, 4)) for _ in range(max(rank - len(batch), 0)))
     kept = batch[len(batch) - min(rank, len(batch)) :]
-    found = [one if rng.random() < 2 / 3 else 1 for one in kept]
+    found = [size if rng.random() < 2 / 3 else 1 for size in kept]
     # A dimension of one on the left is repeated as the right one says.
-    widened = [int(rng.integers(1, 4)) if one == 1 else one for one in found]
+    widened = [int(rng.integers(1, 4)) if size == 1 else size for size in found]
     return (*more, *(w if b == 1 else f for w, f, b in zip(widened, found, kept, strict=True)))
 
 

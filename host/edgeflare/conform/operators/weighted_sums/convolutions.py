@@ -117,7 +117,7 @@ class _WindowedSum(WeightedSum):
 
     def result_shape(self, configuration: Configuration) -> Shape:
         """Return the shape of the result."""
-        counts = (one.count for one in windows_of(configuration, self.axes))
+        counts = (window.count for window in windows_of(configuration, self.axes))
         return (whole(configuration, "batch"), *counts, self.out(configuration))
 
     def shape_fault(self, configuration: Configuration) -> str | None:
@@ -126,7 +126,7 @@ class _WindowedSum(WeightedSum):
 
     def terms(self, configuration: Configuration) -> int:
         """Return how many products are added for each value of the result."""
-        kernels = prod(whole(configuration, f"kernel_{one}") for one in self.axes)
+        kernels = prod(whole(configuration, f"kernel_{axis}") for axis in self.axes)
         return kernels * (whole(configuration, "channels") // self.groups(configuration))
 
     def product(
@@ -137,7 +137,7 @@ class _WindowedSum(WeightedSum):
         """Return the sums of products as a function of input and weights."""
         windows = windows_of(configuration, self.axes)
         groups, terms = self.groups(configuration), self.terms(configuration)
-        kernels = prod(one.kernel for one in windows)
+        kernels = prod(each.kernel for each in windows)
 
         def product(x: Reals, w: Reals) -> Reals:
             values = window_values(x, windows)
@@ -153,11 +153,11 @@ class _WindowedSum(WeightedSum):
 
     def drawn_shapes(self, rng: np.random.Generator) -> Settings:
         """Return settings of `places` that fit each other and are not too large."""
-        drawn = {one.parameter.name: one.parameter.draw(rng) for one in self.places}
+        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
         drawn = tamed_windows(drawn, self.axes, rng)
         if "groups" in drawn and rng.random() < 1 / 2:
             drawn["groups"] = 1
-        sizes = ["batch", *(SIZES[one] for one in self.axes), *self.channels]
+        sizes = ["batch", *(SIZES[axis] for axis in self.axes), *self.channels]
         return fitted_sizes(drawn, sizes, self.fitted, self.work, rng)
 
     def fitted(self, settings: Mapping[str, Setting]) -> Settings:
@@ -231,7 +231,7 @@ class _DepthwiseConvolution(_WindowedSum):
         """Return the lowest version that does it."""
         if type_ == DYNAMIC:
             return 6 if self.out(configuration) > 1 else 4
-        dilated = any(one.dilation > 1 for one in windows_of(configuration, self.axes))
+        dilated = any(window.dilation > 1 for window in windows_of(configuration, self.axes))
         return 3 if type_ == INT8 else 1 + dilated
 
 

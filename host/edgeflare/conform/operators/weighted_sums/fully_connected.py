@@ -114,8 +114,8 @@ class _FullyConnected(WeightedSum):
 
     def drawn_shapes(self, rng: np.random.Generator) -> Settings:
         """Return settings of `places` that fit each other and are not too large."""
-        drawn = {one.parameter.name: one.parameter.draw(rng) for one in self.places}
-        shape = tuple(one or 1 for one in dimensions(drawn, "shape"))
+        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
+        shape = tuple(size or 1 for size in dimensions(drawn, "shape"))
         if rng.random() < 1 / 24:
             shape = (0, *shape[1:]) if len(shape) > 1 else shape
         kept = yes(drawn, "keep_num_dims")

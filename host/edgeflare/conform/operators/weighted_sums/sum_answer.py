@@ -53,7 +53,7 @@ def summed(
             rounded to eight bits, for each value of the input.
 
     """
-    x, w = (one.real for one in factors)
+    x, w = (factor.real for factor in factors)
     b = np.zeros(1) if bias is None else bias.real
     with np.errstate(all="ignore"):
         total = clamped(product(x, w) + b, activation)

@@ -138,7 +138,9 @@ def bias_value(
     if not known.quantized or weights.quantization is None:
         return GraphValue(known.bias, (channels,)).constant(rng.uniform(-2, 2, channels))
     scale = number(configuration, "input_scale")
-    scales = tuple(float(np.float32(scale * one)) for one in weights.quantization.scales)
+    scales = tuple(
+        float(np.float32(scale * weight_scale)) for weight_scale in weights.quantization.scales
+    )
     most = int(usual_sum(type_, configuration, terms))
     drawn = rng.integers(-most, most, channels, endpoint=True)
     dtype = str(configuration.get("bias_type", known.bias))

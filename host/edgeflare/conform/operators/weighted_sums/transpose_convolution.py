@@ -56,24 +56,24 @@ class _TransposeConvolution(WeightedSum):
     def result_shape(self, configuration: Configuration) -> Shape:
         """Return the shape of the result."""
         sizes = (
-            _result_size(window, whole(configuration, f"offset_{one}"))
-            for one, window in zip(_AXES, windows_of(configuration, _AXES), strict=True)
+            _result_size(window, whole(configuration, f"offset_{axis}"))
+            for axis, window in zip(_AXES, windows_of(configuration, _AXES), strict=True)
         )
         return (whole(configuration, "batch"), *sizes, whole(configuration, "out_channels"))
 
     def shape_fault(self, configuration: Configuration) -> str | None:
         """Return why shapes do not fit, or None."""
-        for one in _AXES:
+        for axis in _AXES:
             offset, stride = (
-                whole(configuration, f"{name}_{one}") for name in ("offset", "stride")
+                whole(configuration, f"{name}_{axis}") for name in ("offset", "stride")
             )
             if offset >= stride:
-                return f"offset_{one} is {offset}, not below the stride of {stride}"
+                return f"offset_{axis} is {offset}, not below the stride of {stride}"
         return None
 
     def terms(self, configuration: Configuration) -> int:
         """Return how many products are added for each value of the result, at most."""
-        taps = (-(-one.kernel // one.stride) for one in windows_of(configuration, _AXES))
+        taps = (-(-window.kernel // window.stride) for window in windows_of(configuration, _AXES))
         return prod(taps) * whole(configuration, "channels")
 
     def version(self, type_: str, configuration: Configuration) -> int:
@@ -100,7 +100,7 @@ class _TransposeConvolution(WeightedSum):
         self, configuration: Configuration, result: Shape
     ) -> Callable[[Reals, Reals], Reals]:
         """Return the sums of products as a function of input and weights."""
-        sizes = {SIZES[one]: size for one, size in zip(_AXES, result[1:3], strict=True)}
+        sizes = {SIZES[axis]: size for axis, size in zip(_AXES, result[1:3], strict=True)}
         rows, columns = windows_of({**configuration, **sizes}, _AXES)
 
         def product(x: Reals, w: Reals) -> Reals:
@@ -118,13 +118,15 @@ class _TransposeConvolution(WeightedSum):
 
     def drawn_shapes(self, rng: np.random.Generator) -> Settings:
         """Return settings of `places` that fit each other and are not too large."""
-        drawn = {one.parameter.name: one.parameter.draw(rng) for one in self.places}
+        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
         drawn = tamed_windows(drawn, _AXES, rng)
-        for one in _AXES:
-            drawn[f"offset_{one}"] = whole(drawn, f"offset_{one}") % whole(drawn, f"stride_{one}")
+        for name in _AXES:
+            drawn[f"offset_{name}"] = whole(drawn, f"offset_{name}") % whole(
+                drawn, f"stride_{name}"
+            )
             if rng.random() < 1 / 2:
-                drawn[f"offset_{one}"] = 0
-        sizes = ("batch", *(SIZES[one] for one in _AXES), "channels", "out_channels")
+                drawn[f"offset_{name}"] = 0
+        sizes = ("batch", *(SIZES[name] for name in _AXES), "channels", "out_channels")
         return fitted_sizes(drawn, sizes, dict, self.work, rng)
 
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:  # noqa: ARG002
@@ -147,7 +149,7 @@ def _offset_of(axis: str) -> Place:
 
     def reading(parts: ModelParts) -> Setting:
         data, weights, result = (
-            one.shape for one in (parts.tensor(2), parts.tensor(1), parts.results[0])
+            value.shape for value in (parts.tensor(2), parts.tensor(1), parts.results[0])
         )
         stride, padding = parts.options[f"stride{axis.upper()}"], parts.options["padding"]
         window = Window(data[at], weights[at], int(str(stride)), 1, str(padding))
