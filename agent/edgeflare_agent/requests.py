@@ -136,18 +136,20 @@ def _invocation(asked: agent_pb2.Invocation) -> Invocation:
     _check_range("the number of states", len(asked.state), 0, MOST_NAMED_TENSORS)
     if asked.state and not asked.frames:
         raise ValueError("a state needs the number of frames of a clip: frames must be at least 1")
-    for one in asked.input_shapes:
-        for size in one.shape:
-            _check_range(f"each dimension of the input {one.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
+    for input_shape in asked.input_shapes:
+        for size in input_shape.shape:
+            _check_range(
+                f"each dimension of the input {input_shape.input!r}", size, 1, PAYLOAD_LIMIT_BYTES
+            )
         # An element is a byte or more, and an input has to fit a message.
-        size = prod(one.shape)
-        _check_range(f"the size of the input {one.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
-    if len({one.input for one in asked.state}) < len(asked.state):
+        size = prod(input_shape.shape)
+        _check_range(f"the size of the input {input_shape.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
+    if len({link.input for link in asked.state}) < len(asked.state):
         raise ValueError("an input can be fed by one state only")
     return Invocation(
         signature=asked.signature,
-        shapes={one.input: tuple(one.shape) for one in asked.input_shapes},
-        state={one.input: one.output for one in asked.state},
+        shapes={input_shape.input: tuple(input_shape.shape) for input_shape in asked.input_shapes},
+        state={link.input: link.output for link in asked.state},
         frames=asked.frames,
     )
 

@@ -192,8 +192,10 @@ class Sessions:
         """
         now = time.monotonic()
         with self._lock:
-            sessions = [one for one in self._sessions.values() if not one.leased]
-        return min((0.0 if one.running else now - one.used for one in sessions), default=None)
+            sessions = [session for session in self._sessions.values() if not session.leased]
+        return min(
+            (0.0 if session.running else now - session.used for session in sessions), default=None
+        )
 
     def close(self, session_id: str) -> None:
         """End a session and its worker. Closing an unknown session is no error."""

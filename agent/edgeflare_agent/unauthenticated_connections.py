@@ -102,26 +102,32 @@ class UnauthenticatedConnections:
             connections = list(_connections(self._port))
         except OSError:
             return
-        self._tokens.forget(known.difference(one.name for one in connections))
-        self._since = {one.number: self._since.get(one.number, now) for one in connections}
-        unauthenticated = [one for one in connections if not self._tokens.knows(one.name)]
-        unauthenticated.sort(key=lambda one: (self._since[one.number], one.number), reverse=True)
-        for one in self._to_be_closed(unauthenticated, now):
-            _close(one)
+        self._tokens.forget(known.difference(connection.name for connection in connections))
+        self._since = {
+            connection.number: self._since.get(connection.number, now) for connection in connections
+        }
+        unauthenticated = [
+            connection for connection in connections if not self._tokens.knows(connection.name)
+        ]
+        unauthenticated.sort(
+            key=lambda connection: (self._since[connection.number], connection.number), reverse=True
+        )
+        for connection in self._to_be_closed(unauthenticated, now):
+            _close(connection)
 
     def _to_be_closed(self, newest_first: list[_Connection], now: float) -> list[_Connection]:
         closed = []
         kept: Counter[str] = Counter()
-        for one in newest_first:
-            since = self._since[one.number]
+        for connection in newest_first:
+            since = self._since[connection.number]
             many = (
                 kept.total() >= MOST_UNAUTHENTICATED
-                or kept[one.peer] >= MOST_UNAUTHENTICATED_OF_ONE_PEER
+                or kept[connection.peer] >= MOST_UNAUTHENTICATED_OF_ONE_PEER
             )
             if now - since >= UNAUTHENTICATED_SECONDS or (many and since < now):
-                closed.append(one)
+                closed.append(connection)
             else:
-                kept[one.peer] += 1
+                kept[connection.peer] += 1
         return closed
 
 

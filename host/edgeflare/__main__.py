@@ -11,7 +11,7 @@ from edgeflare.cli.standard_streams import finish, harden_streams
 def start() -> None:
     """Run the command line; where it works on a fleet, a parent watches it."""
     harden_streams()
-    on_fleet = any(one.partition("=")[0] == "--fleet" for one in sys.argv)
+    on_fleet = any(argument.partition("=")[0] == "--fleet" for argument in sys.argv)
     if sys.platform != "linux" or not on_fleet:
         _run()
         return

@@ -98,7 +98,7 @@ def read_npz(
     try:
         with _opened(source) as file, zipfile.ZipFile(file) as archive:
             room = most_bytes or max(_MOST_UNPACKED, _MOST_INFLATION * file.seek(0, io.SEEK_END))
-            members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+            members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             read = [name for name in members if wanted is None or name in wanted]
             claimed = sum(members[name].file_size for name in read)
             if claimed > room:
@@ -130,11 +130,11 @@ def names_without_objects(source: Path) -> list[str]:
     names = []
     try:
         with _opened(source) as file, zipfile.ZipFile(file) as archive:
-            for one in archive.infolist():
-                with archive.open(one) as member:
+            for entry in archive.infolist():
+                with archive.open(entry) as member:
                     _, _, dtype = _header(member)
                 if not dtype.hasobject:
-                    names.append(one.filename.removesuffix(".npy"))
+                    names.append(entry.filename.removesuffix(".npy"))
     except (NotArrays, UserError):
         raise
     except Exception as error:  # whatever numpy, zipfile and its decoders raise on a damaged file
@@ -218,7 +218,7 @@ def _require_plain(shape: tuple[int, ...], dtype: np.dtype[Any], rest: int) -> N
         raise NotArrays("it claims a shape that no array has")
     if prod(shape) * dtype.itemsize > rest:
         raise NotArrays(f"it claims more values than there are in its {rest:,} bytes")
-    if not prod(shape) and prod(max(1, one) for one in shape) > _MOST_ROWS_OF_NOTHING:
+    if not prod(shape) and prod(max(1, size) for size in shape) > _MOST_ROWS_OF_NOTHING:
         raise NotArrays("it claims that many rows without a value")
 
 

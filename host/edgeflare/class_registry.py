@@ -53,7 +53,7 @@ class InstalledClasses(Generic[Base]):
     def _entries(self) -> Mapping[str, EntryPoint]:
         """The entry points by name; of one name, that of this package."""
         entries: dict[str, EntryPoint] = {}
-        found = sorted(entry_points(group=self._group), key=lambda one: one.name)
+        found = sorted(entry_points(group=self._group), key=lambda point: point.name)
         for entry in sorted(found, key=is_foreign):
             entries.setdefault(entry.name, entry)
         return MappingProxyType(entries)

@@ -77,7 +77,7 @@ def path_suggestion(path: Path, fits: Callable[[Path], bool]) -> str:
     """
     try:
         folder, (first, *rest) = _split(path)
-        known = {one.name: one.joinpath(*rest) for one in folder.iterdir()}
+        known = {entry.name: entry.joinpath(*rest) for entry in folder.iterdir()}
         like = suggestion(first, [name for name in known if fits(known[name])], "{}")
     except OSError:
         return ""

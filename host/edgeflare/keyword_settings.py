@@ -68,15 +68,15 @@ def _arguments(made: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
     """Return type and necessity of each keyword argument of a constructor."""
     hints = get_type_hints(vars(made).get("__init__", made) if isinstance(made, type) else made)
     return {
-        name: (hints.get(name, Any), one.default is one.empty)
-        for name, one in inspect.signature(made).parameters.items()
-        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        name: (hints.get(name, Any), parameter.default is parameter.empty)
+        for name, parameter in inspect.signature(made).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
 
 
 def _choices(annotation: Any) -> str:
     """Return what a value may be where that is one of a few; empty elsewhere."""
-    inner = [one for one in get_args(annotation) if get_origin(one) is Literal]
+    inner = [arg for arg in get_args(annotation) if get_origin(arg) is Literal]
     literal = inner[0] if inner else annotation
     if get_origin(literal) is not Literal:
         return ""

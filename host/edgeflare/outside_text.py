@@ -195,8 +195,8 @@ def _require_shallow(value: Any) -> None:
     for _ in range(MOST_DEPTH + 1):
         level = [
             part
-            for one in level
-            for part in (one.values() if isinstance(one, dict) else one)
+            for table in level
+            for part in (table.values() if isinstance(table, dict) else table)
             if isinstance(part, (dict, list))
         ]
         if not level:
@@ -210,12 +210,12 @@ def _unusable(content: dict[str, Any]) -> Iterator[str]:
     while left:
         place, value = left.pop()
         if isinstance(value, dict):
-            for key, one in value.items():
+            for key, inner in value.items():
                 if "\0" in key:
                     yield f"the key {_shortened(repr(key))} holds NUL: take it out"
-                left.append((f"{place}.{key}" if place else key, one))
+                left.append((f"{place}.{key}" if place else key, inner))
         elif isinstance(value, list):
-            left += [(f"{place}[{at}]", one) for at, one in enumerate(value)]
+            left += [(f"{place}[{at}]", inner) for at, inner in enumerate(value)]
         elif wrong := _unusable_value(value):
             yield f"{_shortened(place)} {wrong}"
 

@@ -76,7 +76,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
         fingerprint=pair.fingerprint(),
-        devices=tuple(one.name for one in profiles),
+        devices=tuple(profile.name for profile in profiles),
         limit=asked.limit,
         gates=read_limits(asked.gates, pair.gates, asked.gates_file),
         strict=asked.strict,
@@ -116,10 +116,10 @@ def assert_may_ship(result: CheckResult, *, undecided: bool = False) -> None:
     passes = convert(said, CheckDocument).passes
     if passes or (undecided and said["verdict"] == "undecided"):
         return
-    failed = [one for one in said["gates"] if one["state"] == "fail"]
+    failed = [gate for gate in said["gates"] if gate["state"] == "fail"]
     lines = [
         f"{said['verdict']}: {said['sentence']}",
-        *(f"gate {one['name']}: {one['words']}" for one in failed),
+        *(f"gate {gate['name']}: {gate['words']}" for gate in failed),
         f"next: {said['next']}",
         f"the check: {result.path}",
     ]

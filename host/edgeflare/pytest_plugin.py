@@ -182,7 +182,7 @@ class EdgeFlare:
         _check("min_strength", min_strength, 0.0, 1.0)
         _check("within", None if within == "default" else within, 0.0)
         _check("shrink", shrink, 0, MOST, whole=True)
-        _check_choice("find", find, [one.value for one in Find])
+        _check_choice("find", find, [target.value for target in Find])
         plan = Plan(
             strategy=strategy,
             goal=Goal(Find(find)),
@@ -424,7 +424,9 @@ def assert_decides_alike(
     from edgeflare.run.run_document import from_json  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
-    _check_choice("fail_on", fail_on, [name for name, one in FAIL_ON.items() if one.of_tests])
+    _check_choice(
+        "fail_on", fail_on, [name for name, condition in FAIL_ON.items() if condition.of_tests]
+    )
     document = from_json(result.document)
     if FAIL_ON[fail_on].needs_truth and document.totals.harm is None:
         raise UserError(

@@ -144,7 +144,9 @@ def _names(conditions: str | Sequence[str] | None) -> str | None:
 
     if conditions is None or isinstance(conditions, str):
         return conditions
-    if not isinstance(conditions, Sequence) or not all(isinstance(one, str) for one in conditions):
+    if not isinstance(conditions, Sequence) or not all(
+        isinstance(condition, str) for condition in conditions
+    ):
         raise UserError(
             f'conditions={conditions!r}: expected names, such as "noise,fog" or ["noise", "fog"]'
         )

@@ -83,16 +83,16 @@ def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
         documents, ref_template="#/$defs/{name}", schema_hook=text_schema
     )
     types: dict[type, None] = {}
-    for one in documents:
-        _types(msgspec.inspect.type_info(one), types)
-    kinds = {one.__name__: one for one in types}
+    for document in documents:
+        _types(msgspec.inspect.type_info(document), types)
+    kinds = {type_.__name__: type_ for type_ in types}
     described = {
         name: _object(kinds[name], part)
         if name in kinds
         else {"description": part["description"], "enum": part["enum"]}
         for name, part in parts.items()
     }
-    roots = [_titled(described.pop(one.__name__)) for one in documents]
+    roots = [_titled(described.pop(document.__name__)) for document in documents]
     whole: dict[str, Any] = roots[0] if len(roots) == 1 else {"oneOf": roots}
     schema = {"$schema": _DIALECT, "$id": documents[0].__struct_config__.tag, **whole}
     return schema | ({"$defs": described} if described else {})
@@ -109,7 +109,7 @@ def _types(info: Any, known: dict[type, None]) -> dict[type, None]:
             return known
         known[info.cls] = None
     parts = getattr(info, "types", ()) or getattr(info, "item_types", ())
-    fields = (one.type for one in getattr(info, "fields", ()))
+    fields = (field.type for field in getattr(info, "fields", ()))
     inner = (getattr(info, name, None) for name in ("item_type", "value_type", "type"))
     for part in (*parts, *fields, *inner):
         if isinstance(part, msgspec.inspect.Type):
@@ -120,16 +120,16 @@ def _types(info: Any, known: dict[type, None]) -> dict[type, None]:
 def _object(kind: type, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object, each key with what the docstring says of it."""
     said: dict[str, str] = {}
-    for one in reversed(kind.__mro__):
-        summary, attributes = _docstring(one.__doc__ or "")
+    for class_ in reversed(kind.__mro__):
+        summary, attributes = _docstring(class_.__doc__ or "")
         said |= attributes
     config = getattr(kind, "__struct_config__", None)
     omits = config is not None and config.omit_defaults
     # A key whose default is made anew is written always; one whose default is UNSET is not.
     made = {
-        one.encode_name
-        for one in msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
-        if one.default_factory is not msgspec.NODEFAULT
+        field.encode_name
+        for field in msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
+        if field.default_factory is not msgspec.NODEFAULT
     }
     absent = {
         key
@@ -167,7 +167,7 @@ def _docstring(text: str) -> tuple[str, dict[str, str]]:
 
 def _value(value: Mapping[str, Any], *, nullable: bool = True) -> dict[str, Any]:
     """Return the schema of a value, in the words that validators of all drafts know."""
-    kept = {key: one for key, one in value.items() if key not in ("default", "discriminator")}
+    kept = {key: inner for key, inner in value.items() if key not in ("default", "discriminator")}
     if places := kept.pop("prefixItems", None):
         kept["items"] = _joined(places)
     for key in ("items", "additionalProperties"):
@@ -175,7 +175,7 @@ def _value(value: Mapping[str, Any], *, nullable: bool = True) -> dict[str, Any]
             kept[key] = _value(kept[key])
     if "anyOf" in kept:
         some = kept.pop("anyOf")
-        kept |= _joined(some if nullable else [one for one in some if one != _NULL])
+        kept |= _joined(some if nullable else [choice for choice in some if choice != _NULL])
     if len(kept.get("enum", ())) == 1:
         (kept["const"],) = kept.pop("enum")
     return kept
@@ -190,26 +190,28 @@ def _joined(alternatives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         (one,) = (each for each in some if each != _NULL)
         if isinstance(one.get("type"), str):
             return {**one, "type": [one["type"], "null"]}
-    if all(set(one) == {"type"} for one in some):
-        return {"type": [one["type"] for one in some]}
+    if all(set(choice) == {"type"} for choice in some):
+        return {"type": [choice["type"] for choice in some]}
     return {"anyOf": some}
 
 
 def _numbers(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out what is there twice, and integers where numbers are: each integer is one, too."""
-    kept = [one for at, one in enumerate(some) if one not in some[:at]]
+    kept = [choice for at, choice in enumerate(some) if choice not in some[:at]]
     return [
-        one for one in kept if one.get("type") != "integer" or {**one, "type": "number"} not in kept
+        choice
+        for choice in kept
+        if choice.get("type") != "integer" or {**choice, "type": "number"} not in kept
     ]
 
 
 def _named_together(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Join alternatives that name values into one enumeration, with null where that is one."""
-    named = [value for one in some for value in _enumerated(one)]
+    named = [value for choice in some for value in _enumerated(choice)]
     if not named:
         return some
     null = [None] if _NULL in some else []
-    others = [one for one in some if not _enumerated(one) and one != _NULL]
+    others = [choice for choice in some if not _enumerated(choice) and choice != _NULL]
     return [{"enum": [*named, *null]}, *others]
 
 

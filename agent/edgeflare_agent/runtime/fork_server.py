@@ -104,11 +104,11 @@ def _request(requests: socket.socket) -> list[int] | None:
 def _fork(descriptors: list[int], own: list[int], status_pipes: dict[int, int]) -> None:
     *given, status_pipe = descriptors
     if (pid := os.fork()) == 0:
-        for one in (*own, status_pipe):
-            os.close(one)
+        for descriptor in (*own, status_pipe):
+            os.close(descriptor)
         _work(given)
-    for one in given:
-        os.close(one)
+    for descriptor in given:
+        os.close(descriptor)
     _report(status_pipe, pid)
     status_pipes[pid] = status_pipe
 
@@ -121,9 +121,9 @@ def _work(given: list[int]) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         *streams, shared = given
-        for at, one in enumerate(streams):
-            os.dup2(one, at)
-            os.close(one)
+        for at, stream in enumerate(streams):
+            os.dup2(stream, at)
+            os.close(stream)
         worker.main(shared)
         code = 0
     except BaseException:

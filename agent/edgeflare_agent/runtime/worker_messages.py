@@ -113,7 +113,9 @@ class ReadyModel:
     def read(cls, message: dict[str, Any]) -> ReadyModel:
         """Return the model that `dataclasses.asdict` and JSON have brought here."""
         tensors = {
-            key: tuple(TensorSpec(**{**one, "shape": tuple(one["shape"])}) for one in message[key])
+            key: tuple(
+                TensorSpec(**{**spec, "shape": tuple(spec["shape"])}) for spec in message[key]
+            )
             for key in ("inputs", "outputs")
         }
         return cls(**{**message, **tensors, "operators": tuple(message["operators"])})

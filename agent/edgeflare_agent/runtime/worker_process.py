@@ -167,8 +167,8 @@ def _pipes() -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _close(descriptors: Sequence[int]) -> None:
-    for one in descriptors:
-        os.close(one)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _started(

@@ -111,7 +111,7 @@ def show_estimate(estimate: Estimate | None, unit: float = 1.0) -> str:
     if estimate is None:
         return "–"
     value, low, high = (
-        show_number(one * unit) for one in (estimate.value, estimate.low, estimate.high)
+        show_number(number * unit) for number in (estimate.value, estimate.low, estimate.high)
     )
     return value if low == value == high else f"{value} ({low}–{high})"
 

@@ -136,13 +136,13 @@ def check_pairs(pairs: Sequence[Pair]) -> None:
     _check_once("pairs by the name", [pair.folder_name for pair in pairs])
     first, *others = pairs
     for pair in others:
-        for what, one, other in (
+        for what, own, other in (
             ("domains", first.interface.domain_name, pair.interface.domain_name),
             ("tasks", first.interface.task, pair.interface.task),
         ):
-            if one != other:
+            if own != other:
                 raise UserError(
-                    f"{first.name} and {pair.name} have different {what}, {one} and {other}, whose"
+                    f"{first.name} and {pair.name} have different {what}, {own} and {other}, whose"
                     " figures cannot be compared: bench them apart"
                 )
 

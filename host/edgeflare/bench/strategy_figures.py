@@ -89,10 +89,10 @@ def queries_needed(documents: Sequence[RunDocument], key: str = "queries") -> Va
     Seeds that deviate themselves are not searched and have no row.
     """
     total = documents[0].totals.seeds
-    deviating = {entry.seed_id for one in documents for entry in one.deviating_seeds}
-    named = deviating | {entry.seed_id for one in documents for entry in one.findings}
+    deviating = {entry.seed_id for run in documents for entry in run.deviating_seeds}
+    named = deviating | {entry.seed_id for run in documents for entry in run.findings}
     # Which seeds a document does not name nobody knows, and need not: they have the same row.
-    unnamed = islice((one for one in count() if one not in named), total - len(named))
+    unnamed = islice((number for number in count() if number not in named), total - len(named))
     places = {seed_id: at for at, seed_id in enumerate(sorted({*named, *unnamed} - deviating))}
     values = np.full((len(places), len(documents)), np.nan)
     for column, document in enumerate(documents):
@@ -108,7 +108,7 @@ def _row(
     queries = queries_needed(documents)
     findings = [finding for document in documents for finding in document.findings]
     totals = [document.totals for document in documents]
-    strengths = [one.strength for one in findings if one.strength is not None]
+    strengths = [finding.strength for finding in findings if finding.strength is not None]
     return StrategyFigures(
         pair,
         strategy,
@@ -122,12 +122,12 @@ def _row(
         mean_host_gradients=_mean_inside(documents, "host_gradients"),
         mean_translated_evaluations=_mean_inside(documents, "translated_evaluations"),
         times_baseline=_times_baseline(documents, baseline),
-        evaluation_seconds=fmean(one.seconds for one in findings) if findings else None,
+        evaluation_seconds=fmean(finding.seconds for finding in findings) if findings else None,
         wall_seconds=(
             sum(total.wall_seconds for total in totals) / len(findings) if findings else None
         ),
         ties=sum(total.ties for total in totals),
-        median_l2=middle(one.distortion.l2 for one in findings) if findings else None,
+        median_l2=middle(finding.distortion.l2 for finding in findings) if findings else None,
         median_strength=middle(strengths) if strengths else None,
     )
 

@@ -83,7 +83,7 @@ def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mappin
     else:
         known = context.screening.outcomes
     goal = context.plan.goal.unmutated
-    return {seed_id: one for seed_id, one in known.items() if goal.met(one) is None}
+    return {seed_id: outcome for seed_id, outcome in known.items() if goal.met(outcome) is None}
 
 
 def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:

@@ -51,15 +51,15 @@ class Chain:
         """Count what was evaluated, and tell it to the strategy."""
         self.steps += len(evaluated)
         self.queries += _inputs(self.strategy.ask())
-        for one in evaluated:
-            answers = one.outcome.answers
-            self.member_evaluations += bool(one.outcome.members)
+        for query in evaluated:
+            answers = query.outcome.answers
+            self.member_evaluations += bool(query.outcome.members)
             self.device_queries += Arm.DEVICE in answers
             for arm in self.evaluations:
                 self.evaluations[arm] += arm in answers
-            self.ties += self.goal.tied_deviation(one.outcome)
-            self.seconds += one.seconds
-        self.strategy.tell([one.outcome for one in evaluated])
+            self.ties += self.goal.tied_deviation(query.outcome)
+            self.seconds += query.seconds
+        self.strategy.tell([query.outcome for query in evaluated])
 
     def affords(self, allowance: int) -> bool:
         """Whether what the strategy asks next stays within so many queries of the chain."""

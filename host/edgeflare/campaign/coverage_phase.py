@@ -87,12 +87,12 @@ def measure_coverage(opened: OpenedPair, context: CampaignContext) -> NeuronCove
             with closing(
                 CapturedArm(opened, arm, context.plan.coverage, context.recover)
             ) as captured:
-                for done, (which, seed_id, one) in enumerate(inputs.each(context), 1):
+                for done, (which, seed_id, input_) in enumerate(inputs.each(context), 1):
                     if context.stopped():
                         return None
                     if arm is Arm.DEVICE:
                         context.health.thermometer.wait_until_cool()
-                    covered = captured.covered(one, seed_id)
+                    covered = captured.covered(input_, seed_id)
                     masks[which] = masks.get(which, covered) | covered
                     shown(place * len(inputs) + done, asked * len(inputs))
                 device_queries += captured.runs if arm is Arm.DEVICE else 0
@@ -138,7 +138,7 @@ class CoverageInputs:
         """
         header = RunHeader.from_json(context.journal.about())
         found = sort_findings(context.journal, header)
-        findings = {one.seed_id: one.image for one in found.findings}
+        findings = {finding.seed_id: finding.image for finding in found.findings}
         pool, plan = context.seeds, context.plan
         if findings and not plan.choice.takes_all and not pool.fixed:
             pool = opened.inputs.load(opened.pair.seeds, classes=opened.pair.classes)

@@ -134,10 +134,10 @@ class Canaries:
         if not self._record.devices:
             return
         rows = [rows[0] for rows in self._journal.answers("seed").values()]
-        for row, one in zip(rows, from_rows(reading, rows), strict=True):
+        for row, query in zip(rows, from_rows(reading, rows), strict=True):
             index = self._index(row.seed_id)
-            if one.outcome[Arm.DEVICE].failure is None:
-                self._references.setdefault(index, (row.seed_id, one))
+            if query.outcome[Arm.DEVICE].failure is None:
+                self._references.setdefault(index, (row.seed_id, query))
         self._reading = reading
         self._changed_seeds = set(self._seeds.seed_ids)
         self._count_asked()
@@ -156,8 +156,8 @@ class Canaries:
         seed_id, reference = self._references[index]
         rows = self._journal.steps("canary", seed_id)
         changed = {
-            row.n: one.repeated(reference) == "changed"
-            for row, one in zip(rows, from_rows(reading, rows), strict=True)
+            row.n: query.repeated(reference) == "changed"
+            for row, query in zip(rows, from_rows(reading, rows), strict=True)
         }
         return any(n > 0 and now and changed.get(-n, True) for n, now in changed.items())
 
@@ -177,8 +177,8 @@ class Canaries:
         canaries, seed_ids = self._under_way[self._index(seed_id)].popleft()
         self._changed_seeds |= seed_ids
         self._answered = list(zip(canaries, evaluated, strict=True))
-        for canary, one in self._answered:
-            self._write(canary.n, canary, one)
+        for canary, query in self._answered:
+            self._write(canary.n, canary, query)
 
     def check(self, ask: _Ask) -> None:
         """Compare the answers that were written last with the first ones.
@@ -190,8 +190,8 @@ class Canaries:
             InfrastructureError: one has changed, and stays so.
 
         """
-        for canary, one in self._answered:
-            self._check(canary, one, ask)
+        for canary, query in self._answered:
+            self._check(canary, query, ask)
         for index in {canary.index for canary, _ in self._answered}:
             self._vouch(index)
 

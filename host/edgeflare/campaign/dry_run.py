@@ -95,14 +95,14 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
     evaluated = _evaluated(opened)
     decoders = opened.panel.reading.decoders
     goal = Goal(Find.ANY if Arm.ORIGINAL in decoders else Find.KERNEL)
-    outcomes = [one.outcome for one in evaluated]
+    outcomes = [query.outcome for query in evaluated]
     by_arm = answers_by_arm(outcomes)
     shown = opened.seeds.seed_ids[: len(evaluated)]
     known = opened.truths
     truths = [known[seed_id] for seed_id in shown]
     labelled, right = right_by_arm(outcomes, truths)
     labels = opened.seeds.labels_of(shown)
-    deviating = [one for one in zip(outcomes, truths, strict=True) if _deviates(goal, one[0])]
+    deviating = [seed for seed in zip(outcomes, truths, strict=True) if _deviates(goal, seed[0])]
     systematic = systematic_differences(
         opened.panel.reading,
         goal.compared,
@@ -116,7 +116,7 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
         right=right,
         deviating=len(deviating),
         by_tie=sum(goal.tied_deviation(outcome) for outcome, _ in deviating),
-        harm=count_harms(harm_or_why_not(goal, *one) for one in deviating) if labelled else {},
+        harm=count_harms(harm_or_why_not(goal, *seed) for seed in deviating) if labelled else {},
         warnings=[
             *_unread(opened.pair),
             *order_warnings(systematic),
@@ -195,7 +195,9 @@ def _mean_distances(
 ) -> dict[Arm, float]:
     """Return how far each arm is from what is right, on average; of those that answered."""
     each = {arm: map(truth_distance, answers, truths) for arm, answers in by_arm.items()}
-    known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
+    known = {
+        arm: [outcome for outcome in some if outcome is not None] for arm, some in each.items()
+    }
     return {arm: fmean(some) for arm, some in known.items() if some}
 
 
@@ -209,9 +211,9 @@ def _failing(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[st
     for arm in Arm:
         why = {
             at: failure
-            for at, one in enumerate(evaluated)
-            if arm in one.outcome.answers and at not in found.get(arm, {})
-            if (failure := one.outcome[arm].failure) is not None
+            for at, query in enumerate(evaluated)
+            if arm in query.outcome.answers and at not in found.get(arm, {})
+            if (failure := query.outcome[arm].failure) is not None
         }
         if why:
             kinds = ", ".join(sorted(set(why.values())))
@@ -241,9 +243,9 @@ def _described(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[
         f"seed {seed_id}: "
         + "; ".join(
             f"{arm} {decoders[arm].describe_answer(answer, classes)}"
-            for arm, answer in one.outcome.answers.items()
+            for arm, answer in query.outcome.answers.items()
         )
-        for seed_id, one in zip(opened.seeds.seed_ids, evaluated, strict=False)
+        for seed_id, query in zip(opened.seeds.seed_ids, evaluated, strict=False)
     ]
 
 
@@ -254,7 +256,7 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
         some = inputs[begin : begin + _TOGETHER]
         seed_ids = opened.seeds.seed_ids[begin : begin + len(some)]
         try:
-            asked = panel.submit([Query(one, panel.arms) for one in some], seed_ids)
+            asked = panel.submit([Query(input_, panel.arms) for input_ in some], seed_ids)
             evaluated += asked.collect()
         except PanelDeviceLost as lost:
             raise InfrastructureError(str(lost)) from lost
@@ -309,11 +311,11 @@ def stage_differences(opened: OpenedPair, count: int) -> StageDifferences:
     seeds, ids = opened.seeds.inputs[:count], opened.seeds.seed_ids[:count]
     given = own.given(seeds, ids)
     read = replace(own, evaluator=pairs.evaluator, decoder=pairs.decoder)
-    answers = [list(one.decoder.read(one.submit(given).result())) for one in (own, read)]
+    answers = [list(model.decoder.read(model.submit(given).result())) for model in (own, read)]
     tensors = own.evaluator.signature.inputs
     return StageDifferences(
         seeds=count,
-        decided=sum(one.differs(other) for one, other in zip(*answers, strict=True)),
+        decided=sum(answer.differs(other) for answer, other in zip(*answers, strict=True)),
         inputs=_largest_difference(tensors, given.rows, pairs.rows(seeds, ids)),
     )
 
@@ -323,6 +325,6 @@ def _largest_difference(
 ) -> float:
     arrays = zip(tensors, unpack_rows(tensors, first), unpack_rows(tensors, second), strict=True)
     return max(
-        float(np.abs(dequantize(one, tensor) - dequantize(other, tensor)).max())
-        for tensor, one, other in arrays
+        float(np.abs(dequantize(values, tensor) - dequantize(other, tensor)).max())
+        for tensor, values, other in arrays
     )

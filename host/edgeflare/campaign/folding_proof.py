@@ -45,9 +45,9 @@ def with_folding_proven(
         with closing(open_compressed(unfolded, kernels)) as own:
             raw = [
                 batch_with_unused_rows_zeroed(
-                    one.signature.outputs, own.makers(), one.submit(rows).result()
+                    evaluator.signature.outputs, own.makers(), evaluator.submit(rows).result()
                 )
-                for one in (own, model)
+                for evaluator in (own, model)
             ]
             if not _equal(*raw):
                 raise UserError(

@@ -88,7 +88,9 @@ def note_held_out(journal: RunJournal, held_out: HeldOut | None, *, resumed: boo
         journal.note(HELD_OUT_KEY, noted)
         return
     begun = journal.about().get(HELD_OUT_KEY)
-    before, now = (one and (one["sha256"], one["labels"], one["targets"]) for one in (begun, noted))
+    before, now = (
+        known and (known["sha256"], known["labels"], known["targets"]) for known in (begun, noted)
+    )
     if before != now:
         how = f"with --test {begun['path']}" if begun else "without --test"
         raise UserError(

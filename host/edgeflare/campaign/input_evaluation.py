@@ -50,7 +50,7 @@ def evaluate_inputs(
             if context.stopped():
                 return
             inputs = [(seed_id, n, load(seed_id)) for seed_id, n in part]
-            queries = [Query(one, arms, members) for _, _, one in inputs]
+            queries = [Query(input_, arms, members) for _, _, input_ in inputs]
             yield inputs, queries, [seed_id for seed_id, _ in part]
 
     pipeline: Pipeline[_Inputs] = context.pipeline()
@@ -58,13 +58,13 @@ def evaluate_inputs(
         answered = list(zip(batch.ticket, batch.evaluated, strict=True))
         with context.journal.transaction():
             context.journal.write_answers(
-                to_row(reading, role, seed_id, n, asked, one)
-                for (seed_id, n, asked), one in answered
+                to_row(reading, role, seed_id, n, asked, query)
+                for (seed_id, n, asked), query in answered
             )
-            for (seed_id, _, _), one in answered:
-                record(seed_id, one)
+            for (seed_id, _, _), query in answered:
+                record(seed_id, query)
             end_batch()
-        yield [(seed_id, one) for (seed_id, _, _), one in answered]
+        yield [(seed_id, query) for (seed_id, _, _), query in answered]
 
 
 def verify(context: CampaignContext) -> bool:

@@ -35,11 +35,11 @@ def non_finite_rows(
 
     """
     found: dict[Arm, dict[int, NonFinite]] = {}
-    for at, one in enumerate(evaluated):
-        for arm, answer in one.outcome.answers.items():
-            if answer.failure == "invalid-output" and arm in one.raw:
+    for at, query in enumerate(evaluated):
+        for arm, answer in query.outcome.answers.items():
+            if answer.failure == "invalid-output" and arm in query.raw:
                 decoder = reading.decoders[arm]
-                row = np.frombuffer(restored_row(decoder, one.raw[arm]), np.uint8)
+                row = np.frombuffer(restored_row(decoder, query.raw[arm]), np.uint8)
                 if kind := non_finite_kind(unpack_rows(decoder.outputs, row[None])):
                     found.setdefault(arm, {})[at] = kind
     return found

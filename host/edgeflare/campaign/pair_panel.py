@@ -128,7 +128,7 @@ class OpenedPair:
             begin = 0
             while begin < len(inputs) and not stopped():
                 part = slice(begin, begin + size)
-                yield None, [Query(one, arms) for one in inputs[part]], seed_ids[part]
+                yield None, [Query(input_, arms) for input_ in inputs[part]], seed_ids[part]
                 begin = part.stop
 
         for batch in self.pipeline(stopped, wait_until_ready).stream(batches()):

@@ -57,7 +57,7 @@ class EvaluatedBatch(Generic[Ticket]):
     @property
     def mean_seconds(self) -> float:
         """Evaluation time of one query, on the mean."""
-        return fmean(one.seconds for one in self.evaluated)
+        return fmean(query.seconds for query in self.evaluated)
 
 
 @dataclass(slots=True)

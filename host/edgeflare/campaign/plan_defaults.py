@@ -57,7 +57,7 @@ def require_seed_ids(plan: Plan, taken: SeedIds, pair: str) -> None:
         UserError: one that is named is none of them.
 
     """
-    unknown = next((one for one in plan.seed_ids or () if one not in taken), None)
+    unknown = next((seed_id for seed_id in plan.seed_ids or () if seed_id not in taken), None)
     if unknown is None:
         return
     said = f"--seed-ids names seed {unknown}, and"

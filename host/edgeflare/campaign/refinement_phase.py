@@ -158,7 +158,7 @@ class RefinementPhase:
                 findings=self._ended + len(self._under_way),
                 ended=self._ended,
                 ended_queries=self._ended_queries,
-                open_queries=sum(one.spent().queries for one in self._under_way.values()),
+                open_queries=sum(chain.spent().queries for chain in self._under_way.values()),
                 most_queries=self._context.plan.most_refinement_queries,
             )
         )

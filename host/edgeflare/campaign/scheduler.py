@@ -269,8 +269,8 @@ def _tell(batch: ChainBatch, evaluated: Sequence[EvaluatedQuery]) -> list[ChainA
         part = evaluated[begin : begin + len(queries)]
         begin += len(queries)
         answers += [
-            ChainAnswer(chain, chain.steps + k, query, one)
-            for k, (query, one) in enumerate(zip(queries, part, strict=True), start=1)
+            ChainAnswer(chain, chain.steps + k, query, answered)
+            for k, (query, answered) in enumerate(zip(queries, part, strict=True), start=1)
         ]
         chain.tell(part)
     return answers

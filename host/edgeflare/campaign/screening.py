@@ -33,7 +33,7 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
     known = _known(context)
     missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
-    outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
+    outcomes = {seed_id: query.outcome for seed_id, query in known.items()}
     if context.screening is not None:
         return outcomes | _take(context, context.screening, missing)
     for batch in evaluate_inputs(
@@ -42,9 +42,9 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         [[(seed_id, 0) for seed_id in missing]],
         context.seeds.input_of,
         members=context.panel.members,
-        record=lambda seed_id, one: _record(context, seed_id, one.outcome),
+        record=lambda seed_id, query: _record(context, seed_id, query.outcome),
     ):
-        outcomes |= {seed_id: one.outcome for seed_id, one in batch}
+        outcomes |= {seed_id: query.outcome for seed_id, query in batch}
         context.observer.screened(len(outcomes), len(context.seed_ids))
     return outcomes
 
@@ -72,7 +72,7 @@ def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
 def warn(context: CampaignContext) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
     evaluated = _known(context)
-    known = {seed_id: one.outcome for seed_id, one in evaluated.items()}
+    known = {seed_id: query.outcome for seed_id, query in evaluated.items()}
     if context.screening is not None:
         known = dict(context.screening.outcomes)
     if not known:
@@ -93,6 +93,6 @@ def warn(context: CampaignContext) -> None:
 def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:
     rows: list[AnswerRow] = [rows[0] for rows in context.journal.answers("seed").values()]
     return {
-        row.seed_id: one
-        for row, one in zip(rows, from_rows(context.panel.reading, rows), strict=True)
+        row.seed_id: query
+        for row, query in zip(rows, from_rows(context.panel.reading, rows), strict=True)
     }

@@ -68,7 +68,7 @@ class GivenScreening:
             theirs = RunHeader.from_json(journal.about())
             _require_alike(theirs, header, path, allow_other_host=allow_other_host)
             rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
-            outcomes = [one.outcome for one in from_rows(header.reading, list(rows.values()))]
+            outcomes = [query.outcome for query in from_rows(header.reading, list(rows.values()))]
         missing = set(seeds.seed_ids) - rows.keys()
         if missing:
             raise UserError(

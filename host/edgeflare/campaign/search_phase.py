@@ -150,7 +150,7 @@ class SearchPhase:
                 ended=len(self._ended),
                 findings=sum(row.ended == "finding" for row in self._ended.values()),
                 queries=queries,
-                device_queries=sum(one.device_queries for one in spent),
+                device_queries=sum(chain.device_queries for chain in spent),
                 seconds=seconds,
                 most_queries_left=left,
                 seconds_left=math.inf if plan.total_time is None else plan.total_time - seconds,

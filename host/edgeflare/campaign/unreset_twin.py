@@ -54,11 +54,11 @@ def answers_without_reset(opened: OpenedPair) -> WithoutReset | None:
     with closing(model):
         unreset = as_read_by(pair.interface, _Sequence(model, invocation.frames))
         raw = [arm.submit(given).result(), submit(unreset, given).result()]
-    if any(one.failures for one in raw):
+    if any(raw_batch.failures for raw_batch in raw):
         return None
-    answers = [list(arm.decoder.read(one)) for one in raw]
+    answers = [list(arm.decoder.read(raw_batch)) for raw_batch in raw]
     truths = opened.truths
-    return _compared(answers[0], answers[1], [truths[one] for one in seed_ids])
+    return _compared(answers[0], answers[1], [truths[seed_id] for seed_id in seed_ids])
 
 
 def _compared(
@@ -68,7 +68,7 @@ def _compared(
     sides = {"with": reset, "without": unreset}
     return WithoutReset(
         images=len(reset),
-        changed=sum(one.differs(other) for one, other in zip(reset, unreset, strict=True)),
+        changed=sum(answer.differs(other) for answer, other in zip(reset, unreset, strict=True)),
         labelled=len(known),
         right={
             name: sum(is_right(answers[at], truths[at]) for at in known)
@@ -93,7 +93,8 @@ class _Sequence:
         self._model = model
         taken, made = (
             tuple(
-                replace(one, shape=((frames,) if frames else ()) + one.shape[1:]) for one in tensors
+                replace(tensor, shape=((frames,) if frames else ()) + tensor.shape[1:])
+                for tensor in tensors
             )
             for tensors in (model.signature.inputs, model.signature.outputs)
         )

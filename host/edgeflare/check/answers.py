@@ -86,7 +86,7 @@ class Answers:
 
     def of(self, arm: Arm) -> list[Answer]:
         """Return the answers of an arm."""
-        return [one.outcome[arm] for one in self.evaluated]
+        return [query.outcome[arm] for query in self.evaluated]
 
     def truths(self) -> list[Answer | None]:
         """Return what is right for each input; None where it is not known."""
@@ -98,7 +98,7 @@ class Answers:
         outcome = self.evaluated[self.seed_ids.index(seed_id)].outcome
         decoder = self.opened.panel.reading.decoders[Arm.DEVICE]
         views = recorded_views(decoder, outcome.answers, self.goal.compared)
-        return tuple(one.with_classes(self.opened.pair.classes) for one in views)
+        return tuple(view.with_classes(self.opened.pair.classes) for view in views)
 
     @cached_property
     def systematic(self) -> SystematicDifferences | None:
@@ -141,8 +141,8 @@ def ask_arms(
         if not order[part] or (evaluated and stopped()):
             continue
         arms = opened.panel.arms
-        for one in opened.evaluate(list(inputs[order[part]]), ids[part], arms, stopped):
-            evaluated.append(one)
+        for query in opened.evaluate(list(inputs[order[part]]), ids[part], arms, stopped):
+            evaluated.append(query)
             progress(len(evaluated), len(order))
         if not repeated:  # backwards, so that what hangs on the input before shows
             given = list(inputs[order[:again]])[::-1]
@@ -188,7 +188,9 @@ def data_figures(answers: Answers) -> DataFigures:
     """Return what the inputs allow to say."""
     opened = answers.opened
     truths, its = answers.truths(), answers.of(answers.reference)
-    known = [(one, truth) for one, truth in zip(its, truths, strict=True) if truth is not None]
+    known = [
+        (answer, truth) for answer, truth in zip(its, truths, strict=True) if truth is not None
+    ]
     orders = () if answers.systematic is None else answers.systematic.orders
     classes, of_classes = _classes(known)
     return DataFigures(
@@ -197,13 +199,13 @@ def data_figures(answers: Answers) -> DataFigures:
         of=len(opened.seeds),
         labelled=len(known),
         reference=answers.reference,
-        right=sum(is_right(*one) for one in known) if known else None,
+        right=sum(is_right(*own) for own in known) if known else None,
         different=len({_content(answers, seed_id) for seed_id in answers.seed_ids}),
         classes=classes,
         of_classes=of_classes,
         by_guessing=_by_guessing(known),
         alike=_alike(its),
-        label_order=next((one for one in orders if one.first == "labels"), None),
+        label_order=next((order for order in orders if order.first == "labels"), None),
     )
 
 
@@ -219,10 +221,10 @@ def _content(answers: Answers, seed_id: int) -> bytes:
 
 def _classes(known: Sequence[tuple[Answer, Answer]]) -> tuple[int, int] | tuple[None, None]:
     """Return how many classes occur among the labels, and how many there are; None without any."""
-    if not known or not all(len(one.scores) > 1 and truth.counted for one, truth in known):
+    if not known or not all(len(answer.scores) > 1 and truth.counted for answer, truth in known):
         return None, None
     seen = {truth.decision for _, truth in known}
-    return len(seen), max(len(one.scores) for one, _ in known)
+    return len(seen), max(len(answer.scores) for answer, _ in known)
 
 
 def _by_guessing(known: Sequence[tuple[Answer, Answer]]) -> float | None:
@@ -230,27 +232,27 @@ def _by_guessing(known: Sequence[tuple[Answer, Answer]]) -> float | None:
 
     None where decisions are not counted, or only one is right: then guesses hit always.
     """
-    if not known or not all(one.counted and truth.counted for one, truth in known):
+    if not known or not all(answer.counted and truth.counted for answer, truth in known):
         return None
-    decided = Counter(one.decision for one, _ in known)
+    decided = Counter(answer.decision for answer, _ in known)
     right = Counter(truth.decision for _, truth in known)
     if len(right) == 1:
         return None
-    return sum(decided[one] * right[one] for one in right) / len(known) ** 2
+    return sum(decided[label] * right[label] for label in right) / len(known) ** 2
 
 
 def _alike(answers: Sequence[Answer]) -> float | None:
     """Return the share of the commonest decision; None where decisions are not counted."""
-    if not answers or not all(one.counted and one.chooses for one in answers):
+    if not answers or not all(answer.counted and answer.chooses for answer in answers):
         return None
-    ((_, most),) = Counter(one.decision for one in answers).most_common(1)
+    ((_, most),) = Counter(answer.decision for answer in answers).most_common(1)
     return most / len(answers)
 
 
 def decision_figures(answers: Answers) -> DecisionFigures:
     """Return how the device decides beside the other arms."""
     opened, goal = answers.opened, answers.goal
-    outcomes, truths = [one.outcome for one in answers.evaluated], answers.truths()
+    outcomes, truths = [query.outcome for query in answers.evaluated], answers.truths()
     first, device = (answers.of(arm) for arm in goal.compared)
     labelled, right = right_by_arm(outcomes, truths)
     changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
@@ -299,13 +301,17 @@ def changes_between(
         truths: what is right for each; None where it is not known.
 
     """
-    pairs = [(one, other) for one, other in zip(first, second, strict=True) if one.differs(other)]
+    pairs = [
+        (answer, other)
+        for answer, other in zip(first, second, strict=True)
+        if answer.differs(other)
+    ]
     return DecisionChanges(
         inputs=len(first),
         changed=len(pairs),
         by_tie=sum(
-            one.failure is other.failure is None and one.differs_by_tie(other)
-            for one, other in pairs
+            answer.failure is other.failure is None and answer.differs_by_tie(other)
+            for answer, other in pairs
         ),
         harmed=len(harmed_inputs(first, second, truths)),
         helped=len(harmed_inputs(second, first, truths)),
@@ -318,8 +324,8 @@ def harmed_inputs(
     """Return the positions of inputs that the first arm alone gets right."""
     return {
         at
-        for at, (one, other, truth) in enumerate(zip(first, second, truths, strict=True))
-        if is_right(one, truth) and not is_right(other, truth)
+        for at, (answer, other, truth) in enumerate(zip(first, second, truths, strict=True))
+        if is_right(answer, truth) and not is_right(other, truth)
     }
 
 
@@ -333,9 +339,9 @@ def _by_place(answers: Answers, found: NonFiniteRows) -> NonFiniteRows:
 def _failed(answers: Answers, non_finite: Mapping[Arm, set[int]]) -> dict[Arm, dict[str, int]]:
     counts = {
         arm: Counter(
-            "nan" if at in non_finite.get(arm, ()) else one.failure
-            for at, one in enumerate(answers.of(arm))
-            if one.failure is not None
+            "nan" if at in non_finite.get(arm, ()) else answer.failure
+            for at, answer in enumerate(answers.of(arm))
+            if answer.failure is not None
         )
         for arm in answers.opened.panel.arms
     }
@@ -344,7 +350,7 @@ def _failed(answers: Answers, non_finite: Mapping[Arm, set[int]]) -> dict[Arm, d
 
 def _distances(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, float]:
     each = {arm: map(truth_distance, answers.of(arm), truths) for arm in answers.opened.panel.arms}
-    known = {arm: [one for one in some if one is not None] for arm, some in each.items()}
+    known = {arm: [values for values in some if values is not None] for arm, some in each.items()}
     return {arm: fmean(some) for arm, some in known.items() if some}
 
 
@@ -386,7 +392,7 @@ def _changed_inputs(
     """Yield changed inputs: the harmed first, of these the strongest; by kernels alone last."""
     opened, goal = answers.opened, answers.goal
     decoders, classes = opened.panel.reading.decoders, opened.pair.classes
-    truths, outcomes = answers.truths(), [one.outcome for one in answers.evaluated]
+    truths, outcomes = answers.truths(), [query.outcome for query in answers.evaluated]
     strength = {at: goal.strength(outcomes[at]) for at in changed}
     order = sorted(changed, key=lambda at: (at not in harmed, -(strength[at] or 0.0), at))
     for at in order[:_LOOKED_INTO]:
@@ -395,8 +401,8 @@ def _changed_inputs(
             seed_id=answers.seed_ids[at],
             name=opened.seeds.names[answers.places[at]],
             said={
-                arm: one.failure or decoders[arm].describe_answer(one, classes)
-                for arm, one in outcomes[at].answers.items()
+                arm: answer.failure or decoders[arm].describe_answer(answer, classes)
+                for arm, answer in outcomes[at].answers.items()
             },
             right="" if truth is None else decoders[Arm.TWIN].describe_answer(truth, classes),
             strength=strength[at],

@@ -45,26 +45,26 @@ def gate_changes(first: CheckDocument, last: CheckDocument) -> Iterator[GateChan
     """
     changes = [
         GateChange(
-            gate=one.title,
+            gate=gate.title,
             before=its.state,
-            after=one.state,
-            better=_RANK[one.state] > _RANK[its.state],
+            after=gate.state,
+            better=_RANK[gate.state] > _RANK[its.state],
         )
-        for its, one in _ended_otherwise(first, last)
-        if its.state in _RANK and one.state in _RANK
+        for its, gate in _ended_otherwise(first, last)
+        if its.state in _RANK and gate.state in _RANK
     ]
-    yield from sorted(changes, key=lambda one: one.better)
+    yield from sorted(changes, key=lambda change: change.better)
 
 
 def _ended_otherwise(
     first: CheckDocument, last: CheckDocument
 ) -> Iterator[tuple[CheckGate, CheckGate]]:
     """Yield the gates of two checks that ended otherwise by the same limit."""
-    before = {_place(one, first): one for one in first.gates}
-    for one in last.gates:
-        its = before.get(_place(one, last))
-        if its is not None and its.state != one.state and its.limit == one.limit:
-            yield its, one
+    before = {_place(gate, first): gate for gate in first.gates}
+    for gate in last.gates:
+        its = before.get(_place(gate, last))
+        if its is not None and its.state != gate.state and its.limit == gate.limit:
+            yield its, gate
 
 
 def _place(gate: CheckGate, document: CheckDocument) -> tuple[str, int]:
@@ -75,14 +75,17 @@ def _place(gate: CheckGate, document: CheckDocument) -> tuple[str, int]:
 def comparison_table(documents: Mapping[str, CheckDocument]) -> Table:
     """Return checks side by side, by the names of their folders."""
     given = list(documents.values())
-    names = list(dict.fromkeys((one.name, at) for each in given for one, at in _placed(each)))
+    names = list(dict.fromkeys((gate.name, at) for each in given for gate, at in _placed(each)))
     rows: list[tuple[str, ...]] = [
-        ("verdict", *(one.verdict for one in given)),
-        ("cause", *(_UNKNOWN if one.cause is None else one.cause.words for one in given)),
-        ("devices", *(", ".join(one.asked.devices) for one in given)),
-        ("inputs", *(_inputs(one) for one in given)),
+        ("verdict", *(document.verdict for document in given)),
+        (
+            "cause",
+            *(_UNKNOWN if document.cause is None else document.cause.words for document in given),
+        ),
+        ("devices", *(", ".join(document.asked.devices) for document in given)),
+        ("inputs", *(_inputs(document) for document in given)),
         *(
-            (_name(name, at, given), *(_state(one, name, at) for one in given))
+            (_name(name, at, given), *(_state(document, name, at) for document in given))
             for name, at in names
         ),
         *_figures(given),
@@ -93,13 +96,13 @@ def comparison_table(documents: Mapping[str, CheckDocument]) -> Table:
 def _figures(given: Sequence[CheckDocument]) -> Iterator[tuple[str, ...]]:
     """Yield rows of figures that no gate is about; those that no check has are left out."""
     rows = {
-        "right": [_of_device(one, _right) for one in given],
-        "changed": [_of_device(one, _changed) for one in given],
-        "by kernels": [_of_device(one, _by_kernels) for one in given],
-        "SQNR by compression": [_of_device(one, _sqnr) for one in given],
-        "bytes": [_bytes(one) for one in given],
-        "median ms": [_milliseconds(one) for one in given],
-        "near": [_near(one) for one in given],
+        "right": [_of_device(document, _right) for document in given],
+        "changed": [_of_device(document, _changed) for document in given],
+        "by kernels": [_of_device(document, _by_kernels) for document in given],
+        "SQNR by compression": [_of_device(document, _sqnr) for document in given],
+        "bytes": [_bytes(document) for document in given],
+        "median ms": [_milliseconds(document) for document in given],
+        "near": [_near(document) for document in given],
     }
     yield from ((name, *cells) for name, cells in rows.items() if {*cells} != {_UNKNOWN})
 
@@ -125,8 +128,8 @@ def _by_kernels(device: DeviceFigures) -> str:
 
 
 def _sqnr(device: DeviceFigures) -> str:
-    found = [one.compression for one in device.outputs if one.compression is not None]
-    known = [one.sqnr_db for one in found if one.sqnr_db is not None]
+    found = [output.compression for output in device.outputs if output.compression is not None]
+    known = [error.sqnr_db for error in found if error.sqnr_db is not None]
     return f"{min(known):.1f} dB" if known else _UNKNOWN
 
 
@@ -136,8 +139,8 @@ def _bytes(document: CheckDocument) -> str:
 
 
 def _milliseconds(document: CheckDocument) -> str:
-    known = [one.compressed for one in document.figures.costs if one.compressed is not None]
-    return ", ".join(significant(1e3 * one.median) for one in known) or _UNKNOWN
+    known = [cost.compressed for cost in document.figures.costs if cost.compressed is not None]
+    return ", ".join(significant(1e3 * time.median) for time in known) or _UNKNOWN
 
 
 def _near(document: CheckDocument) -> str:
@@ -148,12 +151,12 @@ def _near(document: CheckDocument) -> str:
 
 
 def _placed(document: CheckDocument) -> Iterator[tuple[CheckGate, int]]:
-    for one in document.gates:
-        yield one, _place(one, document)[1]
+    for gate in document.gates:
+        yield gate, _place(gate, document)[1]
 
 
 def _name(name: str, at: int, given: Sequence[CheckDocument]) -> str:
-    several = any(len(one.asked.devices) > 1 for one in given)
+    several = any(len(document.asked.devices) > 1 for document in given)
     return f"{name} ({at + 1})" if several and at >= 0 else name
 
 
@@ -163,10 +166,10 @@ def _inputs(document: CheckDocument) -> str:
 
 
 def _state(document: CheckDocument, name: str, at: int) -> str:
-    for one, place in _placed(document):
-        if (one.name, place) == (name, at):
-            seen = "" if one.seen is None else f" {one.seen.in_words()}"
-            return f"{one.state}{seen}"
+    for gate, place in _placed(document):
+        if (gate.name, place) == (name, at):
+            seen = "" if gate.seen is None else f" {gate.seen.in_words()}"
+            return f"{gate.state}{seen}"
     return _UNKNOWN
 
 
@@ -174,9 +177,9 @@ def changes_in_words(documents: Mapping[str, CheckDocument]) -> list[str]:
     """Return what got better or worse from the first check to the last, a sentence each."""
     (before, first), *_, (after, last) = documents.items()
     said = [
-        f"{'better' if one.better else 'worse'}: {one.gate} was {one.before} in {before}, and is"
-        f" {one.after} in {after}"
-        for one in gate_changes(first, last)
+        f"{'better' if change.better else 'worse'}: {change.gate} was {change.before} in {before},"
+        f" and is {change.after} in {after}"
+        for change in gate_changes(first, last)
     ]
     if first.verdict != last.verdict:
         said.insert(

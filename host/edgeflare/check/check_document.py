@@ -102,7 +102,11 @@ class CheckDocument(
     def shown_sections(self) -> list[CheckSection]:
         """The sections that people are shown: that of a repair where it is spoken of."""
         mend = self.asked.mend
-        return [one for one in self.sections if one.name != "mend" or mend or one.command]
+        return [
+            section
+            for section in self.sections
+            if section.name != "mend" or mend or section.command
+        ]
 
     @property
     def passes(self) -> bool:
@@ -127,14 +131,14 @@ def load_check(path: Path) -> CheckDocument:
 
 
 def _contradictions(document: CheckDocument) -> Iterator[str]:
-    failed = [one.name for one in document.gates if one.state == "fail"]
+    failed = [gate.name for gate in document.gates if gate.state == "fail"]
     if document.verdict == "ship" and (failed or document.cause is not None):
         yield f"verdict is ship, against {failed[0] if failed else 'its own cause'}"
     if document.verdict == "do-not-ship" and document.cause is None:
         yield "verdict is do-not-ship without a cause"
     for n, device in enumerate(document.figures.devices):
-        for at, one in enumerate(device.decisions.changed_inputs):
-            for head, view in enumerate(one.answers):
+        for at, changed_input in enumerate(device.decisions.changed_inputs):
+            for head, view in enumerate(changed_input.answers):
                 place = f"figures.devices[{n}].decisions.changed_inputs[{at}].answers[{head}]"
                 yield from view.wrong(place)
 

@@ -52,8 +52,8 @@ def check_html(document: CheckDocument, folder: Path) -> str:
     """
 
     def parts() -> dict[str, str]:
-        known = (one for one in page.sections if one.id != "sections")
-        return {one.id: one.title for one in known if any(one.blocks)}
+        known = (section for section in page.sections if section.id != "sections")
+        return {section.id: section.title for section in known if any(section.blocks)}
 
     drawn = {
         "changed": lambda: looked_at_html(document, folder),
@@ -104,19 +104,26 @@ def looked_at_html(document: CheckDocument, folder: Path) -> str:
     """
     interface = document.interface
     changed = [
-        (device.decisions.device, one)
+        (device.decisions.device, changed_input)
         for device in document.figures.devices
-        for one in device.decisions.changed_inputs
-        if one.file
+        for changed_input in device.decisions.changed_inputs
+        if changed_input.file
     ][:SHOWN]
     if interface is None or not changed:
         return ""
     domain = find_domain(interface.domain, interface.domain_settings or {}, "the check's domain")
-    pictures = sum(view.opened().pictures for _, one in changed for view in one.answers)
+    pictures = sum(
+        view.opened().pictures for _, changed_input in changed for view in changed_input.answers
+    )
     most = PageAllowance(allowance(PICTURES * len(changed) + pictures))
     shown = [
-        _looked_at(device, one, StoredView("input", one.file, _view(domain, folder, one)), most)
-        for device, one in changed
+        _looked_at(
+            device,
+            changed_input,
+            StoredView("input", changed_input.file, _view(domain, folder, changed_input)),
+            most,
+        )
+        for device, changed_input in changed
     ]
     environment = page_environment("edgeflare.check", "edgeflare.report.html")
     return environment.get_template("looked_at.html.j2").render(inputs=shown)
@@ -201,8 +208,12 @@ def sections_html(document: CheckDocument, folder: Path, parts: Mapping[str, str
 
     """
     rows = [
-        (one, STATES[one.state], list(section_evidence(document.figures, one, folder, parts)))
-        for one in document.shown_sections
+        (
+            shown_section,
+            STATES[shown_section.state],
+            list(section_evidence(document.figures, shown_section, folder, parts)),
+        )
+        for shown_section in document.shown_sections
     ]
     return page_environment("edgeflare.check").get_template("sections.html.j2").render(rows=rows)
 
@@ -254,8 +265,8 @@ def _runs(figures: CheckFigures, section: SectionName) -> Iterator[tuple[str, st
     if section == "layers":
         yield "layer table", "layers", "layers.html"
     if section == "device":
-        for one in figures.operators:
-            yield f"operators on {one.device}", one.run, "conform.html"
+        for operator in figures.operators:
+            yield f"operators on {operator.device}", operator.run, "conform.html"
     if section == "near" and figures.near is not None:
         yield "search of this file", figures.near.model.run, "report.html"
         yield "search of good int8 of its original", figures.near.reference.run, "report.html"

@@ -121,9 +121,9 @@ def _evidence(document: CheckDocument) -> list[str]:
 def _command(document: CheckDocument) -> Iterator[str]:
     """Yield the command that looks further into what is wrong."""
     cause = document.cause
-    for one in document.sections:
-        if cause is not None and one.command and one.name == SECTION_OF[cause.rule]:
-            yield f"Look further: {one.command}"
+    for section in document.sections:
+        if cause is not None and section.command and section.name == SECTION_OF[cause.rule]:
+            yield f"Look further: {section.command}"
 
 
 def _stopped(document: CheckDocument) -> list[str]:
@@ -149,9 +149,13 @@ def _not_done(document: CheckDocument) -> Iterator[str]:
 def _sections(document: CheckDocument) -> Table:
     rows = [
         # Of what passes the first words say enough here; a browser shows all of them.
-        (one.name, STATES[one.state], one.words.partition(";")[0] if passes else one.words)
-        for one in document.shown_sections
-        for passes in [one.state == "pass"]
+        (
+            shown_section.name,
+            STATES[shown_section.state],
+            shown_section.words.partition(";")[0] if passes else shown_section.words,
+        )
+        for shown_section in document.shown_sections
+        for passes in [shown_section.state == "pass"]
     ]
     return Table(
         title="",
@@ -170,14 +174,14 @@ def _gates(document: CheckDocument) -> Table:
     several = len(document.asked.devices) > 1
     rows: list[Row] = [
         (
-            one.name,
-            *([TableCell(shortened(one.device, _DEVICE), one.device)] if several else []),
-            _OF_GATES[one.state],
-            one.words if one.seen is None else one.seen.in_words(),
-            f"{one.limit:g}",
-            *([] if several else ["" if one.decided_by is None else f"{one.decided_by:,}"]),
+            gate.name,
+            *([TableCell(shortened(gate.device, _DEVICE), gate.device)] if several else []),
+            _OF_GATES[gate.state],
+            gate.words if gate.seen is None else gate.seen.in_words(),
+            f"{gate.limit:g}",
+            *([] if several else ["" if gate.decided_by is None else f"{gate.decided_by:,}"]),
         )
-        for one in _worst_first(document.gates)
+        for gate in _worst_first(document.gates)
     ]
     return Table(
         title="",
@@ -199,9 +203,9 @@ def _rounded_up(document: CheckDocument) -> str:
     """Return which gates are within their limits by an input more, in a sentence; or nothing."""
     several = len(document.asked.devices) > 1
     given = [
-        f"{one.title if several else one.name} ({one.allowed})"
-        for one in document.gates
-        if one.allowed
+        f"{gate.title if several else gate.name} ({gate.allowed})"
+        for gate in document.gates
+        if gate.allowed
     ]
     if document.asked.strict or not given:
         return ""
@@ -216,9 +220,9 @@ def _worst_first(gates: Sequence[CheckGate]) -> list[CheckGate]:
     """Return gates by how they ended, and of these each kind's first before a second one of any."""
     seen: Counter[tuple[str, str]] = Counter()
     order: dict[CheckGate, tuple[int, int]] = {}
-    for one in gates:
-        order[one] = (_ORDER.index(one.state), seen[one.name, one.state])
-        seen[one.name, one.state] += 1
+    for gate in gates:
+        order[gate] = (_ORDER.index(gate.state), seen[gate.name, gate.state])
+        seen[gate.name, gate.state] += 1
     return sorted(gates, key=order.__getitem__)
 
 
@@ -237,7 +241,11 @@ _BRIEF_OF_SEVERAL: Final = 26
 
 def _looked_at(devices: tuple[DeviceFigures, ...], draw: Callable[[], str] | None) -> list[Block]:
     changed = _changed(devices)
-    kept = any(one.file for device in devices for one in device.decisions.changed_inputs)
+    kept = any(
+        changed_input.file
+        for device in devices
+        for changed_input in device.decisions.changed_inputs
+    )
     return [_instead(draw if kept else None, changed)]
 
 
@@ -248,9 +256,9 @@ def _instead(draw: Callable[[], str] | None, block: Table | Cards) -> Block:
 
 def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
     cards = [
-        _card(one, device.decisions.device, several=len(devices) > 1)
+        _card(changed_input, device.decisions.device, several=len(devices) > 1)
         for device in devices
-        for one in device.decisions.changed_inputs
+        for changed_input in device.decisions.changed_inputs
     ]
     return Cards(cards, most=SHOWN, noun="input", brief=_BRIEF_CARD)
 

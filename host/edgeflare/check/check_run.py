@@ -88,18 +88,18 @@ def _measure(record: CheckRecord) -> None:
         record.observer.said(so_far)
         if _data_say_nothing(so_far):
             return
-        for one in opened:
-            vary_invocations(record, one)
-            measure_cost(record, one)
+        for compressed in opened:
+            vary_invocations(record, compressed)
+            measure_cost(record, compressed)
         try_conditions(record, first)
         look_into_layers(record, first, about_the_file=True)
-        for one in others:
-            look_into_layers(record, one, about_the_file=False)
+        for other in others:
+            look_into_layers(record, other, about_the_file=False)
         why_not = why_not_mended(record, first)
         if request.mend and why_not != "":
             record.until = request.budget  # no repair needs a part of it
-        for one in opened:
-            try_operators(record, one.devices[0], one.pair.executed)
+        for compressed in opened:
+            try_operators(record, compressed.devices[0], compressed.pair.executed)
         search_near(record, first)
         mend(record, first, why_not)
 
@@ -126,7 +126,7 @@ def give_drawn_inputs(record: CheckRecord, device: Device) -> None:
     """Give drawn inputs to a device, and look into its layers."""
     where = device.profile.name
     name = f"device {where}"
-    known = {one.device.name: one for one in record.figures.drawn}
+    known = {figures.device.name: figures for figures in record.figures.drawn}
     if where in known and not record.was_cut(name):
         return
     stopped = record.begin(name, LAYERS_UNTIL * record.until)

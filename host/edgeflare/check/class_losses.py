@@ -48,7 +48,7 @@ def class_losses(
         if flow.left > flow.came
         for its in [given.get((flow.head, flow.name), set())]
     ]
-    return sorted(losses, key=lambda one: one.share, reverse=True)
+    return sorted(losses, key=lambda class_loss: class_loss.share, reverse=True)
 
 
 def _inputs_by_class(
@@ -59,9 +59,9 @@ def _inputs_by_class(
     """Return the positions of the inputs that the reference gives a class, by head and class."""
     found: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for at, pair in enumerate(zip(*compared, strict=True)):
-        for head, name, one, other in _by_head(decoder, pair):
-            labels = one.confusion(other)[:, 0]
-            namer = class_namer(head, one, classes if not name else ())
+        for head, name, answer, other in _by_head(decoder, pair):
+            labels = answer.confusion(other)[:, 0]
+            namer = class_namer(head, answer, classes if not name else ())
             for label in np.unique(labels[labels >= 0]).tolist():
                 found[name, namer(label)].add(at)
     return found

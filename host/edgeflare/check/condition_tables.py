@@ -45,16 +45,16 @@ def repeated_table(document: CheckDocument) -> Table:
 
 def cell_rows(cells: Sequence[FieldCell]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of conditions at a severity; the columns are those of `CELL_HEADER`."""
-    for one in cells:
-        loss, its = one.loss, one.changes
+    for cell in cells:
+        loss, its = cell.loss, cell.changes
         yield (
-            one.condition,
-            f"{one.severity}" if one.severity else "–",
+            cell.condition,
+            f"{cell.severity}" if cell.severity else "–",
             f"{its.inputs:,}",
-            f"{one.right:,}",
+            f"{cell.right:,}",
             f"{its.harmed:,}",
             f"{its.helped:,}",
             f"{loss.value:.2%}",
             f"{loss.low:.2%} to {loss.high:.2%}",
-            f"{one.p:.2g}" if one.severity else "–",
+            f"{cell.p:.2g}" if cell.severity else "–",
         )

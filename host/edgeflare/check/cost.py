@@ -69,12 +69,12 @@ def cost_figures(opened: OpenedPair, stopped: Callable[[], bool]) -> CostFigures
         workers = device.telemetry().worker_rss_bytes
     ratio = None
     if original is not None and times:
-        ratios = [one[0] / one[1] for one in times if one[1]]
+        ratios = [time[0] / time[1] for time in times if time[1]]
         ratio = (median(ratios), *median_interval(ratios)) if ratios else None
     return CostFigures(
         device=profile.name,
-        compressed=_summed_up([one[0] for one in times]),
-        original=None if original is None else _summed_up([one[1] for one in times]),
+        compressed=_summed_up([time[0] for time in times]),
+        original=None if original is None else _summed_up([time[1] for time in times]),
         ratio=ratio,
         worker_bytes=max(workers, default=None),
         arena_bytes=device.provenance.arena_bytes,

@@ -38,29 +38,29 @@ class _SeenDevice:
 
 def odd_of_devices(figures: CheckFigures) -> Iterator[str]:
     """Yield what is odd about devices, a sentence each without its full stop."""
-    for one in _seen(figures):
-        name = one.known.name
-        if one.wrong:
-            yield f"it computes {one.wrong[0]} otherwise"
-        if one.unsteady:
-            yield f"{name} gave {one.unsteady} of {one.repeated} other outputs the second time"
-        for variant in one.variants:
+    for seen in _seen(figures):
+        name = seen.known.name
+        if seen.wrong:
+            yield f"it computes {seen.wrong[0]} otherwise"
+        if seen.unsteady:
+            yield f"{name} gave {seen.unsteady} of {seen.repeated} other outputs the second time"
+        for variant in seen.variants:
             if variant.failed or variant.changed or _far(variant):
                 yield f"{name} {_otherwise(variant)}"
-        if one.operators is not None:
-            yield from _faults(one.operators)
-        yield from one.warnings
+        if seen.operators is not None:
+            yield from _faults(seen.operators)
+        yield from seen.warnings
 
 
 def sure_of_devices(figures: CheckFigures) -> Iterator[str]:
     """Yield what was looked into and is as it should be, a sentence each without its full stop."""
     seen = list(_seen(figures))
-    for one in seen:
-        said = [*_same(one), *_delegated(one.known.provenance)]
-        if one.operators is not None:
-            said.append(_tried(one.operators))
+    for device in seen:
+        said = [*_same(device), *_delegated(device.known.provenance)]
+        if device.operators is not None:
+            said.append(_tried(device.operators))
         if said:
-            yield f"{f'{one.known.name}: ' if len(seen) > 1 else ''}{'; '.join(said)}"
+            yield f"{f'{device.known.name}: ' if len(seen) > 1 else ''}{'; '.join(said)}"
 
 
 def _same(one: _SeenDevice) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _delegated(what: Provenance) -> Iterator[str]:
 
 
 def _seen(figures: CheckFigures) -> Iterator[_SeenDevice]:
-    operators = {one.device: one for one in figures.operators}
+    operators = {operator.device: operator for operator in figures.operators}
     for drawn in figures.drawn:
         name = drawn.device.name
         yield _SeenDevice(

@@ -92,8 +92,8 @@ def field_figures(
     figures = _tried(opened, cells, known[:INPUTS], stopped, progress)
     if figures is None:
         raise UserError("there was no time left for conditions")
-    further, names = known[INPUTS:], [(one.condition, one.severity) for one in figures.ranked]
-    most = [one for one in cells if (one[0].name, one[1]) in names[:_AGAIN]]
+    further, names = known[INPUTS:], [(cell.condition, cell.severity) for cell in figures.ranked]
+    most = [cell for cell in cells if (cell[0].name, cell[1]) in names[:_AGAIN]]
     if len(further) < _FEWEST_AGAIN or not most or stopped():
         return figures
     return replace(
@@ -125,7 +125,7 @@ def _tried(
     ]
     if not found:
         return None
-    clean = _asked(opened, None, 0, known[: max(one.changes.inputs for one in found)])
+    clean = _asked(opened, None, 0, known[: max(cell.changes.inputs for cell in found)])
     return _judged(found, _cell("unchanged", 0, truths, list(clean)))
 
 
@@ -161,7 +161,7 @@ def _cells(opened: OpenedPair) -> list[tuple[ChosenCondition, int]]:
 
     """
     domain = opened.pair.interface.domain_name
-    further = [one.name for one in own_conditions(domain) if one.name in _FURTHER]
+    further = [condition.name for condition in own_conditions(domain) if condition.name in _FURTHER]
     names = ",".join([DEFAULT_SET, *further]) if further else None
     return list(product(chosen_conditions(domain, names, SEVERITIES), SEVERITIES))
 
@@ -186,15 +186,17 @@ def _asked(
     ids, inputs = [seeds.seed_ids[at] for at in places], [seeds.inputs[at] for at in places]
     if condition is not None:
         change = condition.condition
-        inputs = [changed_input(change, one, severity, _CONDITION_SEED, space) for one in inputs]
+        inputs = [
+            changed_input(change, input_, severity, _CONDITION_SEED, space) for input_ in inputs
+        ]
     arms = (Arm.ORIGINAL, Arm.DEVICE)
-    for seed_id, one in zip(ids, opened.evaluate(inputs, ids, arms), strict=True):
-        yield seed_id, one.outcome[Arm.ORIGINAL], one.outcome[Arm.DEVICE]
+    for seed_id, query in zip(ids, opened.evaluate(inputs, ids, arms), strict=True):
+        yield seed_id, query.outcome[Arm.ORIGINAL], query.outcome[Arm.DEVICE]
 
 
 def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answered]) -> FieldCell:
     right = [truths[seed_id] for seed_id, *_ in given]
-    first, device = ([one[1] for one in given], [one[2] for one in given])
+    first, device = ([answer[1] for answer in given], [answer[2] for answer in given])
     return FieldCell(
         condition=condition,
         severity=severity,
@@ -207,10 +209,10 @@ def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answer
 def _judged(found: Sequence[FieldCell], clean: FieldCell) -> FieldFigures:
     """Return the figures with each cell's p, of those in which the original still works."""
     least = _WORKS * clean.right / clean.changes.inputs
-    working = [one for one in found if one.right >= least * one.changes.inputs]
-    tests = holm([sign_test(one.changes.helped, one.changes.harmed) for one in working])
-    judged = [replace(one, p=p) for one, p in zip(working, tests, strict=True)]
-    judged.sort(key=lambda one: one.net, reverse=True)
+    working = [cell for cell in found if cell.right >= least * cell.changes.inputs]
+    tests = holm([sign_test(cell.changes.helped, cell.changes.harmed) for cell in working])
+    judged = [replace(cell, p=p) for cell, p in zip(working, tests, strict=True)]
+    judged.sort(key=lambda cell: cell.net, reverse=True)
     return FieldFigures(
         inputs=clean.changes.inputs,
         cells=len(found),

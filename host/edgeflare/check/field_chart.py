@@ -35,13 +35,13 @@ def field_chart(figures: FieldFigures, limit: float | None) -> Chart | None:
     """
     if not figures.ranked:
         return None
-    names = list(dict.fromkeys(one.condition for one in figures.ranked))
+    names = list(dict.fromkeys(cell.condition for cell in figures.ranked))
     drawn = names[:_CONDITIONS]
     with page_style():
         figure, panel = new_panel()
-        for severity in sorted({one.severity for one in figures.ranked}):
-            cells = [one for one in figures.ranked if one.severity == severity]
-            _draw(panel, severity, [one for one in cells if one.condition in drawn], drawn)
+        for severity in sorted({cell.severity for cell in figures.ranked}):
+            cells = [cell for cell in figures.ranked if cell.severity == severity]
+            _draw(panel, severity, [cell for cell in cells if cell.condition in drawn], drawn)
         _lines(panel, figures, limit)
         _label(panel, drawn)
         words, rows = _words(figures, len(drawn), len(names)), tuple(cell_rows(figures.ranked))
@@ -50,13 +50,13 @@ def field_chart(figures: FieldFigures, limit: float | None) -> Chart | None:
 
 def _draw(panel: Any, severity: int, cells: list[FieldCell], names: list[str]) -> None:
     colour, marker = _LOOKS[(severity - 1) % len(_LOOKS)]
-    losses = [one.loss for one in cells]
+    losses = [cell.loss for cell in cells]
     panel.errorbar(
-        [one.value for one in losses],
-        [names.index(one.condition) + _APART * (severity - 2) for one in cells],
+        [loss.value for loss in losses],
+        [names.index(cell.condition) + _APART * (severity - 2) for cell in cells],
         xerr=[
-            [one.value - one.low for one in losses],
-            [one.high - one.value for one in losses],
+            [loss.value - loss.low for loss in losses],
+            [loss.high - loss.value for loss in losses],
         ],
         label=f"severity {severity}",
         color=COLOURS[colour],
@@ -76,7 +76,7 @@ def _lines(panel: Any, figures: FieldFigures, limit: float | None) -> None:
 
 
 def _label(panel: Any, names: list[str]) -> None:
-    said = [for_html(shortened(one, _LONGEST)) for one in names]
+    said = [for_html(shortened(name, _LONGEST)) for name in names]
     panel.set_yticks(range(len(said)), said)
     panel.set_ylim(len(said) - 0.4, -0.6)
     panel.grid(visible=False, axis="y")

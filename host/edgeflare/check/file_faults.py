@@ -84,14 +84,14 @@ def _same_or_swapped(file: Path | None, pair: Pair, graphs: _Graphs | None) -> t
     if file is not None and read_model_file(file) == read_model_file(pair.compressed):
         return ("both files are equal: there is no compression to be judged",)
     if graphs is not None and graphs.original is not None:
-        mine, its = (_quantized(one) for one in (graphs.compressed, graphs.original))
+        mine, its = (_quantized(graph) for graph in (graphs.compressed, graphs.original))
         if its and not mine:
             return ("the original is quantized and the compressed model is not: are they swapped?",)
     return ()
 
 
 def _quantized(graph: Graph) -> bool:
-    return any(one.constant and one.scales for one in graph.tensors)
+    return any(tensor.constant and tensor.scales for tensor in graph.tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,8 @@ def _of_copies(graph: Graph) -> Iterator[FileFault]:
         if op.name not in _COPYING:
             continue
         read = max(
-            (graph.tensors[at] for at in op.inputs if at >= 0), key=lambda one: bool(one.scales)
+            (graph.tensors[at] for at in op.inputs if at >= 0),
+            key=lambda tensor: bool(tensor.scales),
         )
         for made in (graph.tensors[at] for at in op.outputs):
             if read.constant or not _unlike(made, read, _STEPS):

@@ -20,9 +20,9 @@ def counted_faults(figures: CheckFigures) -> list[FileFault]:
     harm = any(file_does_harm(device) for device in figures.devices)
     changed = any(_changes_for_certain(device, _OTHER_CONSTANTS) for device in figures.devices)
     return [
-        one
-        for one in figures.faults
-        if harm or one.kind in _ALWAYS or (one.kind == "constants" and changed)
+        fault
+        for fault in figures.faults
+        if harm or fault.kind in _ALWAYS or (fault.kind == "constants" and changed)
     ]
 
 
@@ -48,7 +48,7 @@ def file_does_harm(device: DeviceFigures) -> bool:
     changes = known.by_file
     if known.failures(Arm.TWIN) > known.failures(Arm.ORIGINAL):
         return True
-    if any(one.left <= changes.changed for one in known.losses):  # and kernels are not to blame
+    if any(loss.left <= changes.changed for loss in known.losses):  # and kernels are not to blame
         return True
     if known.labelled:
         return changes.net > 0 and sign_test(changes.helped, changes.harmed) < SURELY

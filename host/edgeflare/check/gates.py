@@ -111,15 +111,15 @@ def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[Che
     """Yield how a gate ended for each device that was given drawn inputs."""
     if name not in ("failures", "kernel-changes"):
         return
-    for one in figures.drawn:
-        why = failure_here(one) if name == "failures" else otherwise_here(one, figures.layers)
+    for device in figures.drawn:
+        why = failure_here(device) if name == "failures" else otherwise_here(device, figures.layers)
         yield CheckGate(
             name=name,
-            device=one.device.name,
+            device=device.device.name,
             limit=limit,
             state="fail" if why else "pass",
             seen=None,
-            words=why or _as_on_host(name, one),
+            words=why or _as_on_host(name, device),
         )
 
 
@@ -243,7 +243,7 @@ def _changed(name: str, limit: float, device: DeviceFigures) -> CheckGate:
 
 def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     known = device.decisions
-    worst = max(known.losses, key=lambda one: one.share, default=None)
+    worst = max(known.losses, key=lambda class_loss: class_loss.share, default=None)
     if worst is None:
         return CheckGate(
             name=name,

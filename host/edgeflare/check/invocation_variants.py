@@ -134,10 +134,10 @@ def device_variants(
 def _in_batches(invocation: Invocation, signature: Signature) -> Invocation | None:
     """Return how a model is called on a batch; None where an input is a clip, or no item."""
     inputs = signature.inputs
-    if invocation.frames or invocation.state or any(one.shape[:1] != (1,) for one in inputs):
+    if invocation.frames or invocation.state or any(input_.shape[:1] != (1,) for input_ in inputs):
         return None
     return replace(
-        invocation, shapes={one.name: (_BATCH, *one.shape[1:]) for one in signature.inputs}
+        invocation, shapes={input_.name: (_BATCH, *input_.shape[1:]) for input_ in signature.inputs}
     )
 
 
@@ -225,11 +225,16 @@ def _differ(one: Answer, other: Answer) -> bool:
 
 def _decibels(before: ReadOutputs, now: ReadOutputs, places: Sequence[int]) -> Iterator[float]:
     """Yield how far each output is apart that is not equal, as signal to noise in decibels."""
-    wanted, got = (unpack_rows(one.tensors, one.raw.outputs[list(places)]) for one in (before, now))
+    wanted, got = (
+        unpack_rows(read_outputs.tensors, read_outputs.raw.outputs[list(places)])
+        for read_outputs in (before, now)
+    )
     for tensor, first, second in zip(before.tensors, wanted, got, strict=True):
         sums = ErrorSums()
-        for one, other in zip(dequantize(first, tensor), dequantize(second, tensor), strict=True):
-            sums.add(one, other)
+        for values, other in zip(
+            dequantize(first, tensor), dequantize(second, tensor), strict=True
+        ):
+            sums.add(values, other)
         figures = sums.figures()
         if figures is not None and figures.sqnr_db is not None:
             yield figures.sqnr_db

@@ -51,8 +51,8 @@ def kernel_figures(answers: Answers) -> KernelFigures:
         twin, its = twin[:count], as_pair
     known = RunDevice(name=device.profile.name, provenance=device.provenance)
     again = [
-        one.repeated(before)
-        for one, before in zip(answers.repeated, answers.evaluated, strict=False)
+        query.repeated(before)
+        for query, before in zip(answers.repeated, answers.evaluated, strict=False)
     ]
     return KernelFigures(
         device=known,
@@ -73,7 +73,7 @@ def _stage_figures(answers: Answers, as_pair: Sequence[Answer]) -> StageFigures:
     found = stage_differences(opened, min(len(opened.seeds), FIRST))
     return StageFigures(
         inputs=len(own),
-        changed=sum(one.differs(other) for one, other in zip(own, as_pair, strict=True)),
+        changed=sum(answer.differs(other) for answer, other in zip(own, as_pair, strict=True)),
         labelled=len(known),
         right=sum(is_right(own[at], truths[at]) for at in known),
         right_as_pair=sum(is_right(as_pair[at], truths[at]) for at in known),
@@ -90,8 +90,8 @@ def other_settings(interface: PairInterface) -> tuple[str, ...]:
     if interface.device is None:
         return ()
     of_pair, here = (
-        msgspec.to_builtins(replace(one.described(), device=None))
-        for one in (interface, interface.on_device)
+        msgspec.to_builtins(replace(pair_interface.described(), device=None))
+        for pair_interface in (interface, interface.on_device)
     )
     return tuple(dict.fromkeys(_others(of_pair, here)))  # a table may be told twice
 
@@ -171,7 +171,8 @@ def _real(answers: Answers, arm: Arm) -> _Rows:
     values = unpack_rows(tensors, batch.outputs)
     real = [dequantize(values[at], tensors[at]) for at in read]
     return [
-        None if at in batch.failures else [one[at] for one in real] for at in range(len(places))
+        None if at in batch.failures else [output[at] for output in real]
+        for at in range(len(places))
     ]
 
 

@@ -103,7 +103,7 @@ def layer_figures(
         SeenLayers(
             inputs=table.inputs,
             layers=len(table.layers),
-            matched=sum(one.matched_by is not None for one in table.layers),
+            matched=sum(layer.matched_by is not None for layer in table.layers),
             faults=(*_faults(table), *_coarse_layers(causes)),
             other_constants=len(table.other_constants()) - len(set(table.faulty())),
             sensitive="; ".join(said_of_compression(table)),
@@ -137,19 +137,19 @@ def together_on_device(table: LayersDocument) -> dict[str, tuple[str, ...]]:
 
 def _faults(table: LayersDocument) -> Iterator[FileFault]:
     """Yield what is wrong with layers by themselves, what is not finite first."""
-    for one in table.not_finite()[:1]:
+    for layer in table.not_finite()[:1]:
         yield FileFault(
             kind="not finite",
-            place=str(one.layer),
-            words=f"{one.layer} is the first layer that is not finite on one side alone",
-            advice=f"keep {one.layer} in float32, or change what it computes",
+            place=str(layer.layer),
+            words=f"{layer.layer} is the first layer that is not finite on one side alone",
+            advice=f"keep {layer.layer} in float32, or change what it computes",
         )
-    for one in table.faulty():
-        wrapped = one.constants is not None and one.constants.overflows
+    for layer in table.faulty():
+        wrapped = layer.constants is not None and layer.constants.overflows
         yield FileFault(
             kind="overflow" if wrapped else "constants",
-            place=str(one.layer),
-            words=f"a constant of {one.layer} is off by {constants_in_words(one)}",
+            place=str(layer.layer),
+            words=f"a constant of {layer.layer} is off by {constants_in_words(layer)}",
             advice="enlarge the scale of these channels' weights, so that the bias fits"
             if wrapped
             else "convert the model anew from this original",
@@ -169,13 +169,13 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
 def _worst(table: LayersDocument) -> Iterator[SensitiveLayer]:
     """Yield the layers that decisions hang on most, the first of them first."""
     known = [
-        (one, its)
-        for one in table.by_sensitivity()
-        if (its := one.sensitivity) is not None and its.margin
+        (layer, its)
+        for layer in table.by_sensitivity()
+        if (its := layer.sensitivity) is not None and its.margin
     ]
-    for one, its in known[:_WORST]:
+    for layer, its in known[:_WORST]:
         yield SensitiveLayer(
-            layer=str(one.layer), inputs=its.inputs, changed=its.changed, margin=its.margin
+            layer=str(layer.layer), inputs=its.inputs, changed=its.changed, margin=its.margin
         )
 
 
@@ -183,13 +183,13 @@ def _coarse_layers(causes: Sequence[CompressionError]) -> list[FileFault]:
     """Return the layers that are quantized coarsely on most of some inputs."""
     found: dict[str, list[FileFault]] = defaultdict(list)
     for cause in causes:
-        for one in cause.coarse:
-            found[str(one)].append(
+        for layer in cause.coarse:
+            found[str(layer)].append(
                 FileFault(
-                    kind="cut off" if one.kind == "saturated" else "coarse",
-                    place=str(one),
-                    words=f"{one} is quantized coarsely ({one.kind}): {one.why}",
-                    advice=one.advice,
+                    kind="cut off" if layer.kind == "saturated" else "coarse",
+                    place=str(layer),
+                    words=f"{layer} is quantized coarsely ({layer.kind}): {layer.why}",
+                    advice=layer.advice,
                 )
             )
     often = sorted(found.values(), key=len, reverse=True)
@@ -282,7 +282,7 @@ class _LayeredPair:
     ) -> Iterator[CompressionError]:
         """Yield what compression did to the layers on some changed inputs."""
         seeds = self.pair.seeds
-        some = [seeds.place(one) for one in changed[:_EXPLAINED]]
+        some = [seeds.place(input_) for input_ in changed[:_EXPLAINED]]
         if self.original is None or not some:
             return
         arm = ProbedArm(self.compressed.graph, self.compressed.content, probe_on_host)

@@ -27,16 +27,16 @@ def measured_sections(
     """
     return [
         Section(
-            id=one.id,
-            title=one.title,
-            words=one.words,
+            id=section.id,
+            title=section.title,
+            words=section.words,
             blocks=[
-                *([Illustration(drawn[one.id])] if one.id in drawn else []),
-                *(table(document) for table in one.tables),
+                *([Illustration(drawn[section.id])] if section.id in drawn else []),
+                *(table(document) for table in section.tables),
             ],
             brief=False,
         )
-        for one in _SECTIONS
+        for section in _SECTIONS
     ]
 
 
@@ -64,13 +64,13 @@ def _searched(document: CheckDocument) -> Table:
     rows = [
         (
             name,
-            f"{one.seeds:,}",
-            f"{one.found:,}",
-            "–" if one.nearness_db is None else f"{one.nearness_db:.1f}",
-            f"{one.area:.3f}",
-            f"{one.harmed:,}",
+            f"{model.seeds:,}",
+            f"{model.found:,}",
+            "–" if model.nearness_db is None else f"{model.nearness_db:.1f}",
+            f"{model.area:.3f}",
+            f"{model.harmed:,}",
         )
-        for name, one in zip(("this file", "good int8 of its original"), both, strict=False)
+        for name, model in zip(("this file", "good int8 of its original"), both, strict=False)
     ]
     measure = "" if known is None else known.measure
     return Table(
@@ -83,16 +83,16 @@ def _searched(document: CheckDocument) -> Table:
 def _costs(document: CheckDocument) -> Table:
     rows = [
         (
-            one.device,
+            cost.device,
             which,
             *(significant(1e3 * seconds) for seconds in (time.median, time.high, time.first)),
-            "–" if one.ratio is None else f"{one.ratio[0]:.2f}",
-            "–" if one.ratio is None else f"{one.ratio[1]:.2f} to {one.ratio[2]:.2f}",
-            "–" if one.worker_bytes is None else f"{one.worker_bytes / 2**20:.0f}",
-            "–" if one.arena_bytes is None else f"{one.arena_bytes / 2**10:.0f}",
+            "–" if cost.ratio is None else f"{cost.ratio[0]:.2f}",
+            "–" if cost.ratio is None else f"{cost.ratio[1]:.2f} to {cost.ratio[2]:.2f}",
+            "–" if cost.worker_bytes is None else f"{cost.worker_bytes / 2**20:.0f}",
+            "–" if cost.arena_bytes is None else f"{cost.arena_bytes / 2**10:.0f}",
         )
-        for one in document.figures.costs
-        for which, time in (("original", one.original), ("compressed", one.compressed))
+        for cost in document.figures.costs
+        for which, time in (("original", cost.original), ("compressed", cost.compressed))
         if time is not None
     ]
     return Table(
@@ -109,15 +109,15 @@ def _costs(document: CheckDocument) -> Table:
 def _operators(document: CheckDocument) -> Table:
     rows = [
         (
-            one.device,
+            operator.device,
             f"{fault.operator} {fault.type}",
             fault.symptom,
             ", ".join(fault.condition) or "always",
             ", ".join(fault.layers) or "near to the model's own",
-            f"{one.run} {fault.number}",
+            f"{operator.run} {fault.number}",
         )
-        for one in document.figures.operators
-        for fault in one.faults
+        for operator in document.figures.operators
+        for fault in operator.faults
     ]
     return Table(
         title="",
@@ -139,9 +139,15 @@ def _mended(document: CheckDocument) -> Table:
         ]
     )
     rows = [
-        (name, *(f"{n:,}" for n in (one.inputs, one.before, one.after, one.mended, one.broken)))
-        for name, one in sets
-        if one is not None
+        (
+            name,
+            *(
+                f"{n:,}"
+                for n in (mended.inputs, mended.before, mended.after, mended.mended, mended.broken)
+            ),
+        )
+        for name, mended in sets
+        if mended is not None
     ]
     header = ("inputs", "of", "before", "after", "mended", "broken")
     return Table(title="", header=header, rows=rows)
@@ -150,15 +156,15 @@ def _mended(document: CheckDocument) -> Table:
 def _drawn(document: CheckDocument) -> Table:
     rows = [
         (
-            one.device.name,
+            figures.device.name,
             output.output,
             *(("–",) * 5 if output.error is None else _figures(output.error)),
             f"{output.not_finite}",
             "yes" if output.constant else "no",
             f"{output.railed:.1%}",
         )
-        for one in document.figures.drawn
-        for output in one.outputs
+        for figures in document.figures.drawn
+        for output in figures.outputs
     ]
     return Table(
         title="",
@@ -174,16 +180,16 @@ def _drawn(document: CheckDocument) -> Table:
 def _decisions(document: CheckDocument) -> Table:
     rows = [
         (
-            one.decisions.device,
-            f"{one.decisions.inputs:,}",
-            *(_right(one, arm) for arm in ("original", "twin", "device")),
-            f"{one.decisions.changes.changed:,}",
-            f"{one.decisions.changes.by_tie:,}",
-            f"{one.decisions.changes.harmed:,}",
-            f"{one.decisions.changes.helped:,}",
-            f"{one.kernels.changes.strictly:,}",
+            device.decisions.device,
+            f"{device.decisions.inputs:,}",
+            *(_right(device, arm) for arm in ("original", "twin", "device")),
+            f"{device.decisions.changes.changed:,}",
+            f"{device.decisions.changes.by_tie:,}",
+            f"{device.decisions.changes.harmed:,}",
+            f"{device.decisions.changes.helped:,}",
+            f"{device.kernels.changes.strictly:,}",
         )
-        for one in document.figures.devices
+        for device in document.figures.devices
     ]
     return Table(
         title="",
@@ -196,15 +202,15 @@ def _decisions(document: CheckDocument) -> Table:
 
 
 def _right(device: DeviceFigures, arm: str) -> str:
-    known = {str(one): count for one, count in device.decisions.right.items()}
+    known = {str(source): count for source, count in device.decisions.right.items()}
     return f"{known[arm] / device.decisions.labelled:.1%}" if arm in known else "–"
 
 
 def _losses(document: CheckDocument) -> Table:
     rows = [
-        (one.name, device.decisions.device, str(one.inputs), str(one.left), str(one.came))
+        (loss.name, device.decisions.device, str(loss.inputs), str(loss.left), str(loss.came))
         for device in document.figures.devices
-        for one in device.decisions.losses
+        for loss in device.decisions.losses
     ]
     return Table(
         title="Classes that are lost significantly",
@@ -218,8 +224,8 @@ def _numbers(document: CheckDocument) -> Table:
     rows = [
         row
         for device in document.figures.devices
-        for one in device.outputs
-        for row in output_rows(one, device.decisions.device)
+        for output in device.outputs
+        for row in output_rows(output, device.decisions.device)
     ]
     return Table(
         title="",
@@ -250,15 +256,15 @@ def _figures(found: LayerError) -> tuple[str, ...]:
 def _scores(document: CheckDocument) -> Table:
     rows = [
         (
-            one.decisions.device,
+            device.decisions.device,
             its.score,
             str(its.inputs),
             significant(its.median, 4, "+"),
             f"{significant(its.low, 4, '+')} to {significant(its.high, 4, '+')}",
             "–" if its.effect is None else f"{its.effect:+.2f}",
         )
-        for one in document.figures.devices
-        if (its := one.score) is not None
+        for device in document.figures.devices
+        if (its := device.score) is not None
     ]
     return Table(
         title="How much higher the device scores what is decided",
@@ -273,8 +279,8 @@ def _scores(document: CheckDocument) -> Table:
 def _sensitive(document: CheckDocument) -> Table:
     layers = document.figures.layers
     rows = [
-        (one.layer, f"{one.inputs}", f"{one.changed}", significant(one.margin))
-        for one in (() if layers is None else layers.worst)
+        (layer.layer, f"{layer.inputs}", f"{layer.changed}", significant(layer.margin))
+        for layer in (() if layers is None else layers.worst)
     ]
     return Table(
         title="The most sensitive",
@@ -285,12 +291,17 @@ def _sensitive(document: CheckDocument) -> Table:
 
 def _explained(document: CheckDocument) -> Table:
     layers = document.figures.layers
-    rows = [(one.words, f"{one.inputs}") for one in (() if layers is None else layers.explained)]
+    rows = [
+        (explained_changes.words, f"{explained_changes.inputs}")
+        for explained_changes in (() if layers is None else layers.explained)
+    ]
     return Table(title="To blame for changed inputs", header=("what", "inputs"), rows=rows)
 
 
 def _faults(document: CheckDocument) -> Block:
-    rows = [(one.place, one.kind, one.words, one.advice) for one in document.figures.faults]
+    rows = [
+        (fault.place, fault.kind, fault.words, fault.advice) for fault in document.figures.faults
+    ]
     return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)
 
 

@@ -101,16 +101,16 @@ def figures_of(document: RepairDocument) -> MendFigures:
 
 
 def _near_after(judged: Judgement) -> int:
-    return sum(one.after.deviating for one in judged.scored)
+    return sum(kernel_set.after.deviating for kernel_set in judged.scored)
 
 
 def _deviating(sets: Sequence[SetJudgement]) -> MendedInputs:
     return MendedInputs(
-        inputs=sum(one.after.asked - one.after.failed for one in sets),
-        before=sum(one.before.deviating for one in sets),
-        after=sum(one.after.deviating for one in sets),
-        mended=sum(one.mended for one in sets),
-        broken=sum(one.broken for one in sets),
+        inputs=sum(kernel_set.after.asked - kernel_set.after.failed for kernel_set in sets),
+        before=sum(kernel_set.before.deviating for kernel_set in sets),
+        after=sum(kernel_set.after.deviating for kernel_set in sets),
+        mended=sum(kernel_set.mended for kernel_set in sets),
+        broken=sum(kernel_set.broken for kernel_set in sets),
     )
 
 

@@ -165,13 +165,13 @@ def _plan(opened: OpenedPair, ids: Sequence[int], queries: int) -> Plan:
 
 def _figures(document: RunDocument, run: str) -> SearchedModel:
     entries = document.deviations
-    distances = [near for one in entries if (near := nearness_db(one)) is not None]
-    finite = [one for one in distances if one < float("inf")]
+    distances = [near for entry in entries if (near := nearness_db(entry)) is not None]
+    finite = [distance for distance in distances if distance < float("inf")]
     return SearchedModel(
         run=run,
         seeds=document.totals.seeds,
-        found=len({one.seed_id for one in entries}),
+        found=len({entry.seed_id for entry in entries}),
         nearness_db=median(finite) if finite else None,
         area=document.nearness.area,
-        harmed=sum(one.harm in HARMFUL for one in entries),
+        harmed=sum(entry.harm in HARMFUL for entry in entries),
     )

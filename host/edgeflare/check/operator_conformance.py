@@ -63,7 +63,7 @@ def operator_figures(
     """
     content = read_model_file(model)
     reading = read_operators(content, str(model))
-    own = {one.cell for one in reading.known}
+    own = {read.cell for read in reading.known}
     cells = tuple(cell for cell in chosen_cells() if cell in own)
     about = model_figures(model.name, content, reading, cells)
     models = _models(reading, seconds)
@@ -83,8 +83,8 @@ def operator_figures(
 def _models(reading: ModelReading, seconds: float) -> int:
     """Return how many models go with some time, beginning with the operators as they stand."""
     left, count = _ARITHMETIC * seconds, 0
-    for one in reading.distinct:
-        left -= reading.arithmetic[one.place]
+    for operator in reading.distinct:
+        left -= reading.arithmetic[operator.place]
         if left < 0 and count:
             return count
         count += 1
@@ -121,14 +121,14 @@ def _faults(document: ConformDocument) -> Sequence[OperatorFault]:
     """Return the findings that count, those of the model's own operators first."""
     found = [
         OperatorFault(
-            number=one.number,
-            operator=one.operator,
-            type=one.type,
-            symptom=one.symptom,
-            condition=one.condition,
-            places=one.places,
+            number=finding.number,
+            operator=finding.operator,
+            type=finding.type,
+            symptom=finding.symptom,
+            condition=finding.condition,
+            places=finding.places,
         )
-        for one in document.findings
-        if one.counted
+        for finding in document.findings
+        if finding.counted
     ]
-    return sorted(found, key=lambda one: not one.places)
+    return sorted(found, key=lambda fault: not fault.places)

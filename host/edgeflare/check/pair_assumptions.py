@@ -89,7 +89,7 @@ def _nothing_known(path: Path) -> str:
     """Return that nothing at a path can be inputs, and what can."""
     known = "an .npz of arrays, or a folder of pictures, WAV or FLAC files or .npy files"
     if not path.exists():
-        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        like = path_suggestion(path, lambda other: other.is_dir() or other.suffix == ".npz")
         return f"there are no inputs at {path}{like}: give {known} with --inputs"
     return f"{path} holds no inputs that can be read: give {known} with --inputs"
 
@@ -148,7 +148,7 @@ def assumed_toml(pair: Pair, lines: tuple[str, ...] = ()) -> str:
     return "\n".join(
         [
             "# Written by edgeflare check. What was assumed, and may have to be corrected:",
-            *(f"# - {one}" for one in pair.notes),
+            *(f"# - {note}" for note in pair.notes),
             text,
             *(["# What nobody knows but you; correct these lines:", *lines, ""] if lines else []),
             *_COMMENTS,
@@ -186,7 +186,9 @@ def measured_tolerance(pair: Pair) -> tuple[float, int] | None:
         answers = _values(pair)
     except UserError:
         return None
-    known = [one.values.astype(np.float64).ravel() for one in answers if one.failure is None]
+    known = [
+        answer.values.astype(np.float64).ravel() for answer in answers if answer.failure is None
+    ]
     if len(known) < _LEAST:
         return None
     values = np.stack(known)
@@ -208,4 +210,4 @@ def _values(pair: Pair) -> list[ValueAnswer]:
             taken = ModelInputs(pair.interface, model.signature.inputs, name, like=inputs)
         arm = host_arm(opened, name, model, taken, seeds)
         batch = arm.submit(arm.given(seeds.inputs, seeds.seed_ids)).result()
-        return [one for one in arm.decoder.read(batch) if isinstance(one, ValueAnswer)]
+        return [answer for answer in arm.decoder.read(batch) if isinstance(answer, ValueAnswer)]

@@ -177,8 +177,10 @@ def _range(graph: Graph | None, tensor: Tensor, tokens: int) -> tuple[float, flo
         return (info.min, info.max) if tensor.scale else (0, min(tokens - 1, info.max))
     for at in () if graph is None else graph.inputs:
         if graph is not None and graph.tensors[at].name == tensor.name:
-            readers = [one for one in graph.layers if at in one.inputs and one.name == "QUANTIZE"]
-            known = [range_of(graph.tensors[one.outputs[0]]) for one in readers]
+            readers = [
+                layer for layer in graph.layers if at in layer.inputs and layer.name == "QUANTIZE"
+            ]
+            known = [range_of(graph.tensors[reader.outputs[0]]) for reader in readers]
             if known and known[0] is not None:
                 return known[0].low, known[0].high
     return -1.0, 1.0
@@ -243,7 +245,9 @@ class DrawnCheck:
         failed = {*wanted.failures, *got.failures}
         both = [at for at in range(len(rows)) if at not in failed]
         theirs, mine = _real(twin, wanted, both), _real(session, got, both)
-        finite = [all(np.isfinite(one[at]).all() for one in theirs) for at in range(len(both))]
+        finite = [
+            all(np.isfinite(output[at]).all() for output in theirs) for at in range(len(both))
+        ]
         repeated = again.outputs[::-1]
         return DrawnFigures(
             device=known,
@@ -255,8 +259,8 @@ class DrawnCheck:
             outputs=tuple(map(_output, tensors, theirs, mine)),
             repeated=len(repeated),
             unsteady=sum(
-                one.tobytes() != other.tobytes()
-                for one, other in zip(got.outputs, repeated, strict=False)
+                output.tobytes() != other.tobytes()
+                for output, other in zip(got.outputs, repeated, strict=False)
             ),
             variants=self._variants(rows),
             warnings=tuple(undelegated([known])),
@@ -287,7 +291,7 @@ class DrawnCheck:
             return why
         comparison = LayerComparison(graph, probe_on_host, None, device_side(self.device))
         stack.enter_context(closing(comparison))
-        inputs = tuple(ComparedInput(one, None) for one in arrays[0][:_LAYER_INPUTS])
+        inputs = tuple(ComparedInput(array, None) for array in arrays[0][:_LAYER_INPUTS])
         compare_layers(
             comparison, inputs, lambda done, of: self.progress("layers", done, of), self.stopped
         )
@@ -327,8 +331,8 @@ def _real(model: Evaluator, batch: RawBatch, places: Sequence[int]) -> list[NDAr
 def _output(tensor: Tensor, wanted: NDArray[np.float64], got: NDArray[np.float64]) -> DrawnOutput:
     """Return how an output of the device is, of inputs that both sides answered."""
     sums = ErrorSums(tensor.scale or None)
-    for one, other in zip(wanted, got, strict=True):
-        sums.add(one, other)
+    for values, other in zip(wanted, got, strict=True):
+        sums.add(values, other)
     odd, odd_there = ((~np.isfinite(values)).any(axis=1) for values in (got, wanted))
     return DrawnOutput(
         output=tensor.name,

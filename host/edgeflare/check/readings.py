@@ -148,4 +148,4 @@ Against = Literal["labels", "original", "device"]
 
 def _as_wanted(answers: Sequence[Answer], wanted: Sequence[Answer]) -> NDArray[np.bool_]:
     pairs = zip(answers, wanted, strict=True)
-    return np.array([not one.differs(other) for one, other in pairs], bool)
+    return np.array([not answer.differs(other) for answer, other in pairs], bool)

@@ -108,13 +108,13 @@ _OF_DATA: Final[tuple[SectionName, ...]] = ("data", "decisions")
 def _drawn_numbers(figures: CheckFigures) -> CheckSection:
     said = [
         f"{output.output}: {_apart(output.error)} by kernels, {output.railed:.0%} at its ends"
-        for one in figures.drawn
-        for output in one.outputs[:2]
+        for device in figures.drawn
+        for output in device.outputs[:2]
     ]
     odd = [
         f"{output.output} is the same for all inputs, on the host too"
-        for one in figures.drawn
-        for output in one.outputs
+        for device in figures.drawn
+        for output in device.outputs
         if output.constant and output.constant_on_host
     ]
     return CheckSection(
@@ -130,8 +130,8 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     odd = list(odd_of_devices(figures))
     layers = figures.layers
     seen = f"{layers.layers} layers by themselves and" if layers else "the outputs of"
-    inputs = sum(one.inputs for one in figures.drawn)
-    own = sum(one.samples for one in figures.drawn)
+    inputs = sum(device.inputs for device in figures.drawn)
+    own = sum(device.samples for device in figures.drawn)
     of_them = f", {own} of them pictures or sounds of the package" if own else ""
     computed = f"{seen} the whole model are as on the host, on {inputs} inputs{of_them}"
     return CheckSection(
@@ -215,9 +215,9 @@ _EACH_CLASS: Final = 5
 
 def _enough(gates: Sequence[CheckGate]) -> Iterator[str]:
     """Yield how many inputs would decide what is open, a sentence."""
-    needed = [one for one in gates if one.decided_by is not None]
+    needed = [gate for gate in gates if gate.decided_by is not None]
     if needed:
-        most = max(needed, key=lambda one: one.decided_by or 0)
+        most = max(needed, key=lambda gate: gate.decided_by or 0)
         yield f"{most.decided_by:,} like these would decide all gates"
 
 
@@ -226,8 +226,8 @@ def _decisions(
 ) -> CheckSection:
     if not figures.devices:
         return _missing("decisions", "the arms were not asked")
-    judged = [one for one in gates if one.name in _OF_DECISIONS]
-    worst = max(figures.devices, key=lambda one: one.decisions.changes.net).decisions
+    judged = [gate for gate in gates if gate.name in _OF_DECISIONS]
+    worst = max(figures.devices, key=lambda device: device.decisions.changes.net).decisions
     said, changes = _most_telling(judged), worst.changes
     words = f"{changes.strictly} of {worst.inputs} changed"
     seen = share(changes.strictly, worst.inputs) if worst.inputs else None
@@ -256,18 +256,18 @@ _OF_DECISIONS: Final = ("failures", "accuracy-drop", "net-harm", "class-loss", "
 
 def _most_telling(judged: Sequence[CheckGate]) -> CheckGate | None:
     """Return the first gate that fails, or else is beyond its limit, or is about accuracy."""
-    failed = (one for one in judged if one.state == "fail")
-    beyond = (one for one in judged if not one.within)
-    accuracy = (one for one in judged if one.name == "accuracy-drop")
+    failed = (gate for gate in judged if gate.state == "fail")
+    beyond = (gate for gate in judged if not gate.within)
+    accuracy = (gate for gate in judged if gate.name == "accuracy-drop")
     return next(chain(failed, beyond, accuracy, judged), None)
 
 
 def _state_of_decisions(judged: Sequence[CheckGate], cause: Cause | None) -> SectionState:
     if cause is not None and cause.rule == "changes":
         return "attention"
-    if _about(cause, "decisions") or any(one.state == "fail" for one in judged):
+    if _about(cause, "decisions") or any(gate.state == "fail" for gate in judged):
         return "fail"
-    return "pass" if all(one.within for one in judged) else "attention"
+    return "pass" if all(gate.within for gate in judged) else "attention"
 
 
 def _numbers(figures: CheckFigures) -> CheckSection:
@@ -277,17 +277,20 @@ def _numbers(figures: CheckFigures) -> CheckSection:
     if not outputs:
         return _missing("numbers", "there was no time for them")
     said = [
-        f"{one.output}: {_apart(one.compression)} by compression, {_apart(one.kernels)} by kernels"
-        if one.compression is not None
-        else f"{one.output}: {_apart(one.kernels)} by kernels"
-        for one in outputs[:2]
+        f"{output.output}: {_apart(output.compression)} by compression, {_apart(output.kernels)} by"
+        " kernels"
+        if output.compression is not None
+        else f"{output.output}: {_apart(output.kernels)} by kernels"
+        for output in outputs[:2]
     ]
     more = len(outputs) - len(said)
     rest = f"; and {count_of(more, 'more output')}" if more > 0 else ""
     clipped = [
-        one
+        clipped_output
         for device in figures.devices
-        for one in (device.decisions.systematic.clipped if device.decisions.systematic else ())
+        for clipped_output in (
+            device.decisions.systematic.clipped if device.decisions.systematic else ()
+        )
     ]
     cut = f"; {clipped[0].output} is cut off at {significant(clipped[0].end, 4)}" if clipped else ""
     return CheckSection(
@@ -305,12 +308,12 @@ def _least_alike(output: OutputFigures) -> float:
 
 def _score(figures: CheckFigures) -> str:
     """Return how much higher a device scores what is decided, of the device with the most."""
-    found = [one.score for one in figures.devices if one.score is not None]
+    found = [device.score for device in figures.devices if device.score is not None]
     if not found:
         return ""
-    most = max(found, key=lambda one: abs(one.median))
+    most = max(found, key=lambda error: abs(error.median))
     effect = "" if most.effect is None else f", effect size {most.effect:+.2f}"
-    median, low, high = (significant(one, 2, "+") for one in (most.median, most.low, most.high))
+    median, low, high = (significant(end, 2, "+") for end in (most.median, most.low, most.high))
     return f"; {most.score} {median} ({low} to {high}){effect}"
 
 
@@ -330,10 +333,14 @@ def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
         return _missing("file", "the files were not read")
     if its := _about(cause, "file"):
         return CheckSection(name="file", state="fail", words=its.words)
-    counted = [one.words for one in counted_faults(figures) if one in file.faults]
+    counted = [
+        counted_fault.words
+        for counted_fault in counted_faults(figures)
+        if counted_fault in file.faults
+    ]
     if counted:
         return CheckSection(name="file", state="fail", words=counted[0])
-    found = [*(f"{one.words}, {_HARMLESS}" for one in file.faults), *file.remarks]
+    found = [*(f"{fault.words}, {_HARMLESS}" for fault in file.faults), *file.remarks]
     if found:
         return CheckSection(name="file", state="attention", words=found[0])
     return CheckSection(
@@ -349,7 +356,11 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
     if its := _about(cause, "layers"):
         return CheckSection(name="layers", state="fail", words=its.words, command=command)
     if layers.faults:
-        counted = [one for one in counted_faults(figures) if one in layers.faults]
+        counted = [
+            counted_fault
+            for counted_fault in counted_faults(figures)
+            if counted_fault in layers.faults
+        ]
         words = counted[0].words if counted else f"{layers.faults[0].words}, {_HARMLESS}"
         state: SectionState = "fail" if counted else "attention"
         return CheckSection(name="layers", state=state, words=words, command=command)
@@ -370,16 +381,23 @@ def _most_sensitive(layers: SeenLayers) -> Iterator[str]:
     if not layers.worst:
         yield from filter(None, (layers.sensitive,))
         return
-    named = ", ".join(f"{one.layer} ({one.changed})" for one in layers.worst)
+    named = ", ".join(f"{layer.layer} ({layer.changed})" for layer in layers.worst)
     inputs = count_of(layers.worst[0].inputs, "decision")
     yield f"the most sensitive, each with how many of {inputs} it changes by itself: {named}"
 
 
 def _explained(figures: CheckFigures, layers: SeenLayers) -> Iterator[str]:
     """Yield what is to blame for the changed inputs that were looked into, grouped."""
-    changed = [one for device in figures.devices for one in device.decisions.changed_inputs]
-    kernels = sum(one.by_kernels for one in changed)
-    found = [f"{one.inputs} by {one.words}" for one in layers.explained]
+    changed = [
+        changed_input
+        for device in figures.devices
+        for changed_input in device.decisions.changed_inputs
+    ]
+    kernels = sum(changed_input.by_kernels for changed_input in changed)
+    found = [
+        f"{explained_changes.inputs} by {explained_changes.words}"
+        for explained_changes in layers.explained
+    ]
     if found or kernels:
         alone = [f"{kernels} by kernels alone"] if kernels else []
         yield f"of the changed inputs that were looked into, {', '.join((*found, *alone))}"
@@ -398,9 +416,9 @@ def _device(
         words = "; ".join((its.words, *sure_of_devices(figures)))
         return CheckSection(name="device", state="fail", words=words, seen=seen, command=command)
     odd = list(odd_of_devices(figures))
-    mine = [one for one in gates if one.name == "kernel-changes"]
-    failed = any(one.state == "fail" for one in mine)
-    doubtful = odd or not all(one.within for one in mine)
+    mine = [gate for gate in gates if gate.name == "kernel-changes"]
+    failed = any(gate.state == "fail" for gate in mine)
+    doubtful = odd or not all(gate.within for gate in mine)
     state: SectionState = "fail" if failed else "attention" if doubtful else "pass"
     computed = f"{changes.strictly} of {changes.inputs} decisions are others than the host's"
     return CheckSection(
@@ -430,8 +448,8 @@ def _field(
     tried = f"{known.working} of {count_of(known.cells, 'cell')} in which the original works"
     if not known.working:
         return _missing("field", tried, command)
-    failed = any(one.name == "field-loss" and one.state == "fail" for one in gates)
-    said = next((one.words for one in gates if one.name == "field-loss"), tried)
+    failed = any(gate.name == "field-loss" and gate.state == "fail" for gate in gates)
+    said = next((gate.words for gate in gates if gate.name == "field-loss"), tried)
     return CheckSection(
         name="field", state="fail" if failed else "pass", words=f"{said}; {tried}", command=command
     )
@@ -463,7 +481,7 @@ def _nearness(model: SearchedModel) -> str:
 
 def _cost(figures: CheckFigures) -> CheckSection:
     sizes = "" if figures.file is None else _sizes(figures.file)
-    times = [_time(one) for one in figures.costs if one.compressed is not None]
+    times = [_time(cost) for cost in figures.costs if cost.compressed is not None]
     said = [*times[:1], *filter(None, (sizes,))]
     if not said:
         return _missing("cost", "it was not measured")
@@ -505,7 +523,7 @@ def _mend(
     figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None, named: Named
 ) -> CheckSection:
     known = figures.mend
-    if cause is None and not figures.cut and all(one.within for one in gates):
+    if cause is None and not figures.cut and all(gate.within for gate in gates):
         return CheckSection(name="mend", state="pass", words="there is nothing to mend")
     if cause is None or cause.rule not in OF_THE_FILE:
         return _missing("mend", "no number in the file is known to be to blame")

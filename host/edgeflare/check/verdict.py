@@ -80,8 +80,8 @@ def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str]
     again = "go on with --resume"
     if why := figures.missing.get(LOST):
         return why, again
-    known = {one.decisions.device for one in figures.devices}
-    known |= {one.device.name for one in figures.drawn}
+    known = {device.decisions.device for device in figures.devices}
+    known |= {drawn.device.name for drawn in figures.drawn}
     for name in devices:
         if name not in known:
             refused = figures.missing.get(f"answers of {name}")
@@ -110,9 +110,9 @@ def _without_a_cause(
 ) -> ShipVerdict:
     data = figures.data
     assert data is not None  # noqa: S101 - it was looked at before
-    open_gates = [one for one in gates if one.state == "open"]
-    beyond = [one for one in gates if not one.within]
-    undecided = [one for one in gates if one.state in ("open", "not checked")]
+    open_gates = [gate for gate in gates if gate.state == "open"]
+    beyond = [gate for gate in gates if not gate.within]
+    undecided = [gate for gate in gates if gate.state in ("open", "not checked")]
     if beyond or (strict and undecided):
         worst = (beyond or undecided)[0]
         return ShipVerdict(
@@ -126,7 +126,7 @@ def _without_a_cause(
     seen, known = figures.fewest_inputs, bool(data.labelled)
     inputs = f"{count_of(seen, 'input')}{'' if known else ' without labels'}"
     far = f"As far as {inputs} tell, it is " if open_gates or not known else "It is "
-    unread = [one for one in gates if one.state == "not checked"]
+    unread = [gate for gate in gates if gate.state == "not checked"]
     without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
     return ShipVerdict(
         name="ship",
@@ -144,8 +144,8 @@ def _after_shipping(
     labelled: bool,
 ) -> str:
     if not labelled:
-        changed = any(one.decisions.changes.changed for one in figures.devices)
-        limited = any(one.name == "changed" for one in gates)
+        changed = any(device.decisions.changes.changed for device in figures.devices)
+        limited = any(gate.name == "changed" for gate in gates)
         limit = ", or a limit for what changes: --gate 'changed<0.05'"
         asked = "give labels with the inputs, so that the accuracy is known"
         return f"{asked}{limit if changed and not limited else ''}"
@@ -164,10 +164,13 @@ def _undecided_gate(gate: CheckGate) -> str:
 
 
 def _of_the_device_alone(figures: CheckFigures) -> ShipVerdict:
-    names = " and ".join(one.decisions.device for one in figures.devices)
-    changes = [one.kernels.changes for one in figures.devices]
-    changed, inputs = sum(one.changed for one in changes), sum(one.inputs for one in changes)
-    tied = sum(one.by_tie for one in changes)
+    names = " and ".join(device.decisions.device for device in figures.devices)
+    changes = [device.kernels.changes for device in figures.devices]
+    changed, inputs = (
+        sum(change.changed for change in changes),
+        sum(change.inputs for change in changes),
+    )
+    tied = sum(change.by_tie for change in changes)
     ties = f", {tied} by ties" if tied else ""
     return ShipVerdict(
         name="undecided",
@@ -182,9 +185,9 @@ def _of_the_device_alone(figures: CheckFigures) -> ShipVerdict:
 def _of_drawn_inputs(figures: CheckFigures, gates: Sequence[CheckGate]) -> ShipVerdict:
     if (cause := find_cause(figures, tuple(gates))) is not None:
         return _by_cause(cause)
-    names = " and ".join(one.device.name for one in figures.drawn)
-    inputs = sum(one.inputs for one in figures.drawn)
-    far = min((one.sqnr_db for one in figures.drawn if one.sqnr_db is not None), default=None)
+    names = " and ".join(drawn.device.name for drawn in figures.drawn)
+    inputs = sum(drawn.inputs for drawn in figures.drawn)
+    far = min((drawn.sqnr_db for drawn in figures.drawn if drawn.sqnr_db is not None), default=None)
     outputs = "its outputs are equal" if far is None else f"its outputs are {far:.0f} dB away"
     return ShipVerdict(
         name="undecided",
@@ -231,7 +234,7 @@ def computes_as_the_host(
     ):
         return False
     return _not_known(figures, devices) is None and all(
-        one.within for one in gates if one.name == "kernel-changes"
+        gate.within for gate in gates if gate.name == "kernel-changes"
     )
 
 
@@ -248,7 +251,7 @@ def _more(gate: CheckGate) -> str:
 
 def _seen(figures: CheckFigures) -> str:
     """Return what was seen on the device that does worst, in a line."""
-    worst = max(figures.devices, key=lambda one: one.decisions.changes.net)
+    worst = max(figures.devices, key=lambda device: device.decisions.changes.net)
     its, kernels = worst.decisions, worst.kernels.changes
     tied = f", {its.changes.by_tie} of them by ties" if its.changes.by_tie else ""
     said = (

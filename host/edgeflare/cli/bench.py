@@ -115,7 +115,7 @@ def bench(
     """
     separated = read_parts("--strategies", strategies) if strategies else []
     without_extra = [
-        name for name, one in known_strategies().items() if not one.strategy.needs_gradients
+        name for name, known in known_strategies().items() if not known.strategy.needs_gradients
     ]
     names = tuple(strategy or separated or without_extra)
     kernels, elsewhere = read_ensemble(ensemble)

@@ -81,8 +81,9 @@ Gates = Annotated[
         metavar="NAME<LIMIT",
         help="Another limit, such as 'accuracy-drop<0.02'; 'NAME<inf' leaves a gate out. Gates: "
         + "; ".join(
-            f"{name}, {one.words}" + ("" if one.limit is None else f" (at most {one.limit:g})")
-            for name, one in LIMITS.items()
+            f"{name}, {limit.words}"
+            + ("" if limit.limit is None else f" (at most {limit.limit:g})")
+            for name, limit in LIMITS.items()
         )
         + ".",
     ),
@@ -206,7 +207,7 @@ def check(
     request = CheckRequest(
         about="device" if pair.original is None else "pair",
         fingerprint=_digest_of_the_model(pair) if draws else pair.fingerprint(),
-        devices=tuple(one.name for one in profiles),
+        devices=tuple(profile.name for profile in profiles),
         limit=limit,
         gates=read_limits(gate or (), pair.gates, gates),
         strict=strict,
@@ -386,7 +387,7 @@ class _Watch:
 
 def _then(named: _Named, inputs: Path | None) -> str:
     """Return what to type where nothing but a `pair.toml` tells what models take and give."""
-    models = " ".join(quote(one) for one in (named.original, named.compressed) if one)
+    models = " ".join(quote(file) for file in (named.original, named.compressed) if file)
     data = "" if inputs is None else f" --inputs {quote(str(inputs))}"
     return (
         f"next: edgeflare check {models}{data} --write-pair pair, correct pair/pair.toml"

@@ -61,8 +61,8 @@ def check_suite(document: CheckDocument) -> Suite:
             "next": document.next,
             "asked": document.asked,
             **{
-                f"device {one.kernels.device.name}": one.kernels.device.provenance
-                for one in document.figures.devices
+                f"device {device.kernels.device.name}": device.kernels.device.provenance
+                for device in document.figures.devices
             },
         },
         cases=[JUnitCase(name="verdict", failure=verdict), *_cases(document)],

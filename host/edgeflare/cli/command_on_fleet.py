@@ -197,9 +197,9 @@ def _fleet_classes(devices: Sequence[str] | None) -> tuple[str, ...]:
             f"--fleet takes classes of devices, and {devices[0]} is every kernel set of one: name"
             " the classes, with --device for each"
         )
-    for one in devices:
-        if devices.count(one) > 1:
-            raise UserError(f"--device {one} is given twice: on a fleet, name each class once")
+    for device in devices:
+        if devices.count(device) > 1:
+            raise UserError(f"--device {device} is given twice: on a fleet, name each class once")
     return tuple(devices)
 
 

@@ -68,11 +68,13 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         typer.echo(json.dumps(comparison.to_json(), indent=1))
         return
     console = Console()
-    measures = dict.fromkeys(with_article(measure_name(one)) for one in documents.values())
+    measures = dict.fromkeys(
+        with_article(measure_name(document)) for document in documents.values()
+    )
     measure = " or ".join(measures)
     rows = [(name.format(measure=measure), *map(tell, comparison.columns)) for name, tell in _ROWS]
     said = [row for row in rows if any(row[1:])]  # not all tasks tell kinds apart
-    header = ("", *(one.run for one in comparison.columns))
+    header = ("", *(column.run for column in comparison.columns))
     print_blocks(console, Table.of_words(header, said))
     shared = len(comparison.shared_inputs)
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
@@ -108,8 +110,12 @@ def _compare_checks(
         first, last = documents[str(checks[0])], documents[str(checks[-1])]
         said = {
             "checks": {
-                name: {"verdict": one.verdict, "sentence": one.sentence, "gates": one.gates}
-                for name, one in documents.items()
+                name: {
+                    "verdict": document.verdict,
+                    "sentence": document.sentence,
+                    "gates": document.gates,
+                }
+                for name, document in documents.items()
             },
             "changes": list(gate_changes(first, last)),
         }
@@ -137,21 +143,21 @@ def _require_no_survey(documents: Mapping[str, RunDocument]) -> None:
 
 
 _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
-    ("devices", lambda one: ", ".join(one.devices)),
-    ("compressed model", lambda one: last_parts(one.compressed)),
-    ("strategy, find", lambda one: f"{one.strategy}, {one.find}"),
-    ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
-    ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
-    ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
-    ("kinds", lambda one: ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())),
-    ("who is right", lambda one: harms_in_words(one.harm) or "–"),
-    ("mean queries", lambda one: _number(one.mean_queries, 1)),
-    ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
-    ("median strength", lambda one: _number(one.median_strength, 4)),
-    ("median L2", lambda one: _number(one.median_l2, 0)),
-    ("seeds within {measure}, dB", lambda one: _nearness(one) or "–"),
-    ("area under that curve", lambda one: _number(one.area, 3)),
-    ("inputs of this run alone", lambda one: str(one.unique)),
+    ("devices", lambda run: ", ".join(run.devices)),
+    ("compressed model", lambda run: last_parts(run.compressed)),
+    ("strategy, find", lambda run: f"{run.strategy}, {run.find}"),
+    ("seeds", lambda run: f"{run.seeds}, of which {run.deviating_seeds} deviate"),
+    ("findings", lambda run: f"{run.findings} ({run.success_rate:.1%})"),
+    ("causes", lambda run: ", ".join(f"{n} {cause}" for cause, n in run.causes.items()) or "–"),
+    ("kinds", lambda run: ", ".join(f"{n} {kind}" for kind, n in run.kinds.items())),
+    ("who is right", lambda run: harms_in_words(run.harm) or "–"),
+    ("mean queries", lambda run: _number(run.mean_queries, 1)),
+    ("mean device queries", lambda run: _number(run.mean_device_queries, 1)),
+    ("median strength", lambda run: _number(run.median_strength, 4)),
+    ("median L2", lambda run: _number(run.median_l2, 0)),
+    ("seeds within {measure}, dB", lambda run: _nearness(run) or "–"),
+    ("area under that curve", lambda run: _number(run.area, 3)),
+    ("inputs of this run alone", lambda run: str(run.unique)),
 )
 
 

@@ -17,7 +17,9 @@ from edgeflare.search.strategy_registry import strategies
 def complete_device(incomplete: str) -> list[str]:
     """Return the profiles, and the schemes of addresses, that begin so."""
     names = sorted([*(profile.name for profile in list_profiles()[0]), EMULATED_ALL])
-    schemes = [f"{one.scheme.name}://" for one in transports().values() if one.scheme]
+    schemes = [
+        f"{transport.scheme.name}://" for transport in transports().values() if transport.scheme
+    ]
     return [name for name in (*names, *schemes) if name.startswith(incomplete)]
 
 
@@ -34,9 +36,9 @@ def complete_parameter(context: Context, incomplete: str) -> list[tuple[str, str
     """Return the parameters of the strategy in the command that begin so, each with its meaning."""
     known = strategies().get(context.params.get("strategy") or "boundary")
     return [
-        (f"{one.name}=", one.description)
-        for one in (known.parameters if known else ())
-        if f"{one.name}=".startswith(incomplete)
+        (f"{parameter.name}=", parameter.description)
+        for parameter in (known.parameters if known else ())
+        if f"{parameter.name}=".startswith(incomplete)
     ]
 
 

@@ -35,12 +35,20 @@ def conditions(which: Which = None, as_json: AsJson = False) -> None:
     listed = all_conditions() if which is None else _listed(which)
     if as_json:
         described = [
-            {"name": one.name, "domain": one.domain, "sets": one.sets, "summary": one.summary}
-            for one in listed
+            {
+                "name": condition.name,
+                "domain": condition.domain,
+                "sets": condition.sets,
+                "summary": condition.summary,
+            }
+            for condition in listed
         ]
         typer.echo(json.dumps(described, indent=1))
         return
-    rows = [(one.name, one.domain, ", ".join(one.sets), one.summary) for one in listed]
+    rows = [
+        (condition.name, condition.domain, ", ".join(condition.sets), condition.summary)
+        for condition in listed
+    ]
     print_blocks(Console(), Table.of_words(("name", "domain", "sets", "summary"), rows))
 
 
@@ -53,15 +61,17 @@ def _listed(which: str) -> tuple[Condition, ...]:
     """
     known = all_conditions()
     for found in (
-        tuple(one for one in known if one.domain == which),
-        tuple(one for one in known if one.name == which),
-        tuple(one for one in known if which in one.sets),
+        tuple(condition for condition in known if condition.domain == which),
+        tuple(condition for condition in known if condition.name == which),
+        tuple(condition for condition in known if which in condition.sets),
     ):
         if found:
             return found
     if which in DOMAINS.names():
         raise UserError(f"there are no conditions of the domain {which}: survey it as it is")
-    names = {name for one in known for name in (one.domain, one.name, *one.sets)}
+    names = {
+        name for condition in known for name in (condition.domain, condition.name, *condition.sets)
+    }
     raise UserError(
         f"there is no condition, set or domain {which!r}{suggestion(which, sorted(names))}:"
         " `edgeflare conditions` lists all"

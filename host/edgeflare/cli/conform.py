@@ -152,12 +152,12 @@ def _end(document: ConformDocument, path: Path, *, as_json: bool) -> int:
         )
         return INTERRUPTED
     result(path)
-    return 1 if any(one.is_new for one in document.findings) else 0
+    return 1 if any(finding.is_new for finding in document.findings) else 0
 
 
 def _cells(ops: str | None, dtype: str | None) -> tuple[Cell, ...]:
-    operators = () if ops is None else [one.upper() for one in read_parts("--ops", ops)]
-    types = () if dtype is None else [one.lower() for one in read_parts("--dtype", dtype)]
+    operators = () if ops is None else [part.upper() for part in read_parts("--ops", ops)]
+    types = () if dtype is None else [part.lower() for part in read_parts("--dtype", dtype)]
     return chosen_cells(operators, types)
 
 
@@ -175,7 +175,7 @@ def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tu
         UserError: it has none of them.
 
     """
-    own = {one.cell for one in reading.known}
+    own = {read.cell for read in reading.known}
     found = tuple(cell for cell in cells if cell in own)
     if not found:
         has = ", ".join(sorted({f"{operator} {type_}" for operator, type_ in own}))

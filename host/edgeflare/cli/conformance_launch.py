@@ -151,7 +151,7 @@ def conform_kernel_sets(
     out = matrix_path(asked.folder, "conform")
     runner = kernel_set_runner(device, trust, out, asked.folder)
     if dry_run:
-        return try_kernel_sets(runner, lambda one, path: try_conformance(asked, one, path))
+        return try_kernel_sets(runner, lambda kernels, path: try_conformance(asked, kernels, path))
 
     def conform_on(profile: Profile, path: Path) -> ConformDocument:
         if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:

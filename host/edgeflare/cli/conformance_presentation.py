@@ -60,7 +60,7 @@ def conform_suite(document: ConformDocument) -> Suite:
         document: as `read_conformance` returns it.
 
     """
-    verdicts = {(one.operator, one.type): one.verdicts for one in document.cells}
+    verdicts = {(cell.operator, cell.type): cell.verdicts for cell in document.cells}
     failing: dict[tuple[str, str], list[FoundFault]] = {}
     for finding in document.findings:
         if finding.is_new:
@@ -107,10 +107,10 @@ def _untried(document: ConformDocument) -> Iterator[JUnitCase]:
     model = document.model
     if model is None:
         return
-    for one in model.untried:
-        places = ", ".join(map(str, one.places))
-        name = f"{model.file} {one.operator} {places}"
-        yield JUnitCase(name=name, skipped=untried_words(one, model.arithmetic))
+    for operator in model.untried:
+        places = ", ".join(map(str, operator.places))
+        name = f"{model.file} {operator.operator} {places}"
+        yield JUnitCase(name=name, skipped=untried_words(operator, model.arithmetic))
 
 
 def _line(finding: FoundFault) -> str:
@@ -137,10 +137,12 @@ def accepted_text(document: ConformDocument) -> str:
     where = f"{device.name} {device.runtime} {device.runtime_version} {device.kernels}"
     return "\n".join(
         accepted_table(
-            FindingKey(one.operator, one.type, one.verdict, one.symptom, one.counted),
-            FaultCondition.parsed([] if one.symptom == "biased" else one.condition),
-            one.accepted or f"found on {where}: {one.detail}",
+            FindingKey(
+                finding.operator, finding.type, finding.verdict, finding.symptom, finding.counted
+            ),
+            FaultCondition.parsed([] if finding.symptom == "biased" else finding.condition),
+            finding.accepted or f"found on {where}: {finding.detail}",
         )
-        for one in document.findings
-        if one.counted
+        for finding in document.findings
+        if finding.counted
     )

@@ -81,13 +81,13 @@ def replay_conformance(
         for run in runs:
             if run.refused:
                 say(Console(), f"{run.profile.kernels}: {run.refused}")
-        found = [one for run in runs for one in run.result or ()]
+        found = [finding for run in runs for finding in run.result or ()]
     else:
         found = retried(profiles[0], path)
         print_retry(Console(), profiles[0].name, list(map(_line, found)))
     typer.echo(f"What fails is kept in {path}")
     result(path)
-    return int(any(one.counts for one in found))
+    return int(any(again.counts for again in found))
 
 
 def _written(

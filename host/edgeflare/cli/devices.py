@@ -33,7 +33,7 @@ def now(context: typer.Context) -> None:
     with Console(stderr=True).status("looking around"):
         seen = device_states(profiles)
     rows = [(profile.name, profile.transport, state) for profile, state in seen]
-    rows += [(one.name, "?", one.complaint) for one in broken]
+    rows += [(profile.name, "?", profile.complaint) for profile in broken]
     print_blocks(Console(), Table.of_words(("name", "transport", "right now"), rows))
 
 
@@ -42,10 +42,16 @@ def list_() -> None:
     """List the profiles: shipped ones, ~/.config/edgeflare/devices/, ./device_profiles/."""
     profiles, broken = list_profiles()
     rows: list[tuple[str, ...]] = [
-        (one.name, one.transport, one.kernels, str(one.threads), one.description)
-        for one in profiles
+        (
+            profile.name,
+            profile.transport,
+            profile.kernels,
+            str(profile.threads),
+            profile.description,
+        )
+        for profile in profiles
     ]
-    rows += [(one.name, "?", "?", "?", one.complaint) for one in broken]
+    rows += [(profile.name, "?", "?", "?", profile.complaint) for profile in broken]
     header = ("name", "transport", "kernels", "threads", "what it is")
     print_blocks(Console(), Table.of_words(header, rows))
 

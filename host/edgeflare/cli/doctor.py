@@ -65,7 +65,7 @@ def _described(checks: Sequence[Check]) -> dict[str, object]:
         "release": platform.release(),
         "machine": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
-        "checks": [asdict(one) for one in checks],
+        "checks": [asdict(check) for check in checks],
     }
 
 
@@ -81,8 +81,11 @@ def check_installation() -> list[Check]:
         ),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
         *(
-            _package(one.distribution, f"{one.mend} {one.remark}".strip())
-            for one in RUNTIME_PACKAGES.values()
+            _package(
+                runtime_package.distribution,
+                f"{runtime_package.mend} {runtime_package.remark}".strip(),
+            )
+            for runtime_package in RUNTIME_PACKAGES.values()
         ),
         check_npu(),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
@@ -111,8 +114,8 @@ def _bundles() -> Check:
 def _profiles() -> Check:
     """Look for profiles, without a look at their devices."""
     usable, others = list_profiles()
-    untrusted = [one.name for one in others if one.untrusted]
-    broken = [one.name for one in others if not one.untrusted]
+    untrusted = [other.name for other in others if other.untrusted]
+    broken = [other.name for other in others if not other.untrusted]
     found = str(len(usable))
     found += f"; not trusted: {', '.join(untrusted)}" if untrusted else ""
     found += f"; broken: {', '.join(broken)}" if broken else ""

@@ -194,9 +194,9 @@ class _ExplanationsOfCall:
                 opening.stop()
                 with observe(self._console) as observer:
                     self._count(observer)
-                    for one in explain_findings(self._subject, entries, device):
-                        self._explained.append(one)
-                        entry = explained_finding(one)
+                    for explain_finding in explain_findings(self._subject, entries, device):
+                        self._explained.append(explain_finding)
+                        entry = explained_finding(explain_finding)
                         self._kept.add(entry)
                         _draw(self._subject.directory, entry, self._subject.header.classes)
                         self._overlays.write(entry)
@@ -209,7 +209,7 @@ class _ExplanationsOfCall:
 
     def how_far(self, run: Path, *, named: bool) -> str:
         """Say what is explained, and what to type to go on; `named` findings are named again."""
-        done = {one.finding.seed_id for one in self._explained}
+        done = {explanation.finding.seed_id for explanation in self._explained}
         left = " ".join(str(seed_id) for seed_id in self._chosen if seed_id not in done)
         return (
             f"{self._before + len(done)} of {self._total} findings are explained in"
@@ -223,7 +223,7 @@ class _ExplanationsOfCall:
             return
         result(run / EXPLANATIONS)
         console = Console()
-        self._explained.sort(key=lambda one: one.finding.seed_id)
+        self._explained.sort(key=lambda explanation: explanation.finding.seed_id)
         classes = self._subject.header.classes
 
         def bars(only: Explanation) -> Table:

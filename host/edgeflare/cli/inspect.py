@@ -225,15 +225,15 @@ def print_inspection(console: Console, result: InspectionResult, where: str) -> 
 
 def _scores(result: InspectionResult, behaviour: str) -> Table:
     """Return a row for each hypothesis and a column for each measure."""
-    found = [one for one in result.best if one.behaviour == behaviour]
-    measures = list(dict.fromkeys(one.measure for one in found))
+    found = [best for best in result.best if best.behaviour == behaviour]
+    measures = list(dict.fromkeys(best.measure for best in found))
     cells: dict[str, dict[str, str]] = {name: {} for name in result.hypotheses}
-    for one in found:
+    for best in found:
         unit = "all units"
-        if one.unit is not None:
-            unit = f"{result.layers[one.unit.layer].operator}:{one.unit.channel}"
-        said = f"{one.score:.2f} {unit}" if one.beyond else "nothing"
-        cells[one.hypothesis][one.measure] = said
+        if best.unit is not None:
+            unit = f"{result.layers[best.unit.layer].operator}:{best.unit.channel}"
+        said = f"{best.score:.2f} {unit}" if best.beyond else "nothing"
+        cells[best.hypothesis][best.measure] = said
     return Table(
         title=f"What the {behaviour} of units foretells: score and operator:channel",
         header=("hypothesis", *measures),
@@ -247,12 +247,12 @@ def _scores(result: InspectionResult, behaviour: str) -> Table:
 def _shares(result: InspectionResult) -> Table:
     rows = [
         (
-            str(one.unit.channel),
-            str(result.layers[one.unit.layer]),
-            f"{one.score:.0%}",
-            f"{one.low:.0%} to {one.high:.0%}",
+            str(unit.unit.channel),
+            str(result.layers[unit.unit.layer]),
+            f"{unit.score:.0%}",
+            f"{unit.low:.0%} to {unit.high:.0%}",
         )
-        for one in result.top_units.get(SHARE, ())[:SHOWN]
+        for unit in result.top_units.get(SHARE, ())[:SHOWN]
     ]
     header = ("channel", "of", "share", "95 % interval")
     return Table.of_words(header, rows, title="Shares of the margin's error")

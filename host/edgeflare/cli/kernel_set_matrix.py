@@ -89,9 +89,9 @@ def try_kernel_sets(runner: KernelSetRunner, look: Callable[[Profile, Path], Non
         UserError, InfrastructureError: see `KernelSetRunner.run`.
 
     """
-    for one in runner.look(look):
-        if one.refused:
-            say(Console(), f"{one.profile.name}: {one.refused}")
+    for run in runner.look(look):
+        if run.refused:
+            say(Console(), f"{run.profile.name}: {run.refused}")
     return 0
 
 
@@ -126,8 +126,8 @@ def compare_kernel_sets(
         return document
 
     def compared(runs: list[KernelSetRun[RunDocument]]) -> list[KernelSetRun[RunDocument]]:
-        taking = [one.profile for one in runs if not one.refused]
-        triggers = stored_triggers({one.kernels: out / one.kernels for one in taking})
+        taking = [kernel_set_run.profile for kernel_set_run in runs if not kernel_set_run.refused]
+        triggers = stored_triggers({taken.kernels: out / taken.kernels for taken in taking})
         with interruptible("awaiting the inputs under way") as interrupt:
             try:
                 outcomes = evaluate_on_each(taking, triggers, opened_on, interrupt.asked)
@@ -199,7 +199,9 @@ def _alike(matrix: Matrix) -> list[list[str]]:
         if row.refused:
             continue
         joined = (
-            group for group in groups if all((one, row.kernels) not in apart for one in group)
+            group
+            for group in groups
+            if all((kernels, row.kernels) not in apart for kernels in group)
         )
         group = next(joined, None)
         if group is None:

@@ -148,8 +148,8 @@ def _look(
     with ExitStack() as stack:
         opened = open_layers(pair, limit, sensitivity_inputs, profile, stack)
         figures = list(opened.comparison.figures())
-    matched = sum(one.matched_by is not None for one in figures)
-    measured = sum(one.sensitivity for one in opened.inputs)
+    matched = sum(figure.matched_by is not None for figure in figures)
+    measured = sum(input_.sensitivity for input_ in opened.inputs)
     against = "" if opened.device is None else f", and on {opened.device.name} against the twin"
     for line in (
         f"{count_of(len(figures), 'layer')}, {matched} of them with one of the original{against}",

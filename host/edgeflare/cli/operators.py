@@ -17,7 +17,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
 
 def operators(as_json: AsJson = False) -> None:
     """List the mutation operators that are installed, for `--operators`."""
-    rows = [(one.name, one.domain, one.package) for one in all_operators()]
+    rows = [(operator.name, operator.domain, operator.package) for operator in all_operators()]
     columns = ("name", "domain", "package")
     if as_json:
         typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1))

@@ -242,7 +242,7 @@ def _gather_facts(
     searched = search_all(grid, models, out, chains, watch, interrupt)
     if searched is None:
         return None
-    return [Candidate(*one) for one in zip(models, measured, searched, strict=True)]
+    return [Candidate(*measures) for measures in zip(models, measured, searched, strict=True)]
 
 
 def _try(

@@ -114,7 +114,7 @@ def repair(
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
     if not source.exists():
-        like = path_suggestion(source, lambda one: _is_pair(one) or _is_run(one))
+        like = path_suggestion(source, lambda path: _is_pair(path) or _is_run(path))
         raise UserError(
             f"there is no {source}{like}: name a run directory, or a folder with a pair.toml"
         )
@@ -157,7 +157,7 @@ def _pair_of(
         UserError: it is not what it should be, or of another kind than is repaired.
 
     """
-    file, given = (None if one is None else str(one) for one in (compressed, seeds))
+    file, given = (None if path is None else str(path) for path in (compressed, seeds))
     settings = Settings(original=original, compressed=file, seeds=given)
     pair = load_pair(source, settings, decided)
     require_image_classifier(pair.interface, pair.name)
@@ -338,10 +338,10 @@ def planned_repair(
         names = []
         if original is not None:
             names = [
-                one.name
-                if one.instead_of is None
-                else f"{one.name} where {one.instead_of} is beyond the limits"
-                for one in plans
+                plan.name
+                if plan.instead_of is None
+                else f"{plan.name} where {plan.instead_of} is beyond the limits"
+                for plan in plans
             ]
         if tries_shifts(past, request):
             names.append("shifts")

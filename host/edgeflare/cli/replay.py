@@ -71,7 +71,7 @@ Baseline = Annotated[
 ]
 
 
-_FAIL_ON = [name for name, one in FAIL_ON.items() if one.of_replays]
+_FAIL_ON = [name for name, condition in FAIL_ON.items() if condition.of_replays]
 
 FailOnWhat = Annotated[
     str,
@@ -150,7 +150,7 @@ def replay(
         return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
     asked = RequestedReplay(past, pair, against, folder)
     path = folder.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
-    needed = [one.directory.path for one in (past, against) if one is not None]
+    needed = [other.directory.path for other in (past, against) if other is not None]
     refuse_as_target(path, "what is replayed, or its baseline", *needed)
     return _replay_here(asked, device, decided, path, FAIL_ON[fail_on].counts)
 
@@ -208,4 +208,4 @@ def _replay_on_kernel_sets(
     runs = compare_kernel_sets("replay", runner, replay_on, opened_on)
     if runs is None:
         return INTERRUPTED
-    return int(any(regressed(one.result, counts) for one in runs if one.result is not None))
+    return int(any(regressed(run.result, counts) for run in runs if run.result is not None))

@@ -58,9 +58,9 @@ def refuse_as_target(path: Path, what: str, *needed: Path) -> None:
         UserError: the path is one of them, or holds one.
 
     """
-    for one in needed:
-        if one.resolve().is_relative_to(path.resolve()):
-            verb = "is" if one.resolve() == path.resolve() else "holds"
+    for file in needed:
+        if file.resolve().is_relative_to(path.resolve()):
+            verb = "is" if file.resolve() == path.resolve() else "holds"
             raise UserError(f"{path} {verb} {what}: name another --out")
 
 

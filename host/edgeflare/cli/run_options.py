@@ -67,7 +67,9 @@ FailOnWhat = Annotated[
         autocompletion=lambda: list(FAIL_ON),
         metavar=f"<{'|'.join(FAIL_ON)}>",
         help="Which deviations make the exit code 1. "
-        + " ".join(f"{name}: {one.words}." for name, one in FAIL_ON.items() if one.words),
+        + " ".join(
+            f"{name}: {condition.words}." for name, condition in FAIL_ON.items() if condition.words
+        ),
         rich_help_panel=_RUN,
     ),
 ]
@@ -215,12 +217,12 @@ def with_option_groups(command: Callable[..., int]) -> Callable[..., int]:
         return command(**options)
 
     parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        field.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in signature.parameters.items()
-        for one in (_fields(groups[name]) if name in groups else [parameter])
+        for field in (_fields(groups[name]) if name in groups else [parameter])
     ]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 

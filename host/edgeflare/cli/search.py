@@ -241,7 +241,7 @@ def _search_kernel_sets(
     out = matrix_path(asked.folder, asked.pair.folder_name)
     runner = kernel_set_runner(device, trust, out, asked.folder)
     if dry_run:
-        return try_kernel_sets(runner, lambda one, path: try_search(asked, [one], path))
+        return try_kernel_sets(runner, lambda kernels, path: try_search(asked, [kernels], path))
 
     def search_on(profile: Profile, path: Path) -> RunDocument:
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
@@ -254,7 +254,7 @@ def _search_kernel_sets(
     if runs is None:
         return INTERRUPTED
     return max(
-        search_exit_code(one.result, asked.fail_on, allow, f"{one.profile.kernels}: ")
-        for one in runs
-        if one.result is not None
+        search_exit_code(run.result, asked.fail_on, allow, f"{run.profile.kernels}: ")
+        for run in runs
+        if run.result is not None
     )

@@ -43,8 +43,11 @@ def strategies(
     `--set STRATEGY.NAME=VALUE` of `bench`.
     """
     if name is None:
-        rows = [(one.name, one.summary) for one in installed().values()]
-        rows += [(one.name, one.complaint) for one in broken_strategies()]
+        rows = [(strategy.name, strategy.summary) for strategy in installed().values()]
+        rows += [
+            (broken_strategy.name, broken_strategy.complaint)
+            for broken_strategy in broken_strategies()
+        ]
         print_blocks(Console(), Table.of_words(("name", "summary"), rows))
     else:
         _print_one(find_strategy(name))
@@ -58,12 +61,18 @@ def _print_one(entry: RegisteredStrategy) -> None:
             said = rewrapped(inspect.cleandoc(text), console.width)
             console.print("", escape(said), sep="\n", highlight=False)
     console.print("", "Parameters:" if entry.parameters else "It has no parameters.", sep="\n")
-    for one in entry.parameters:
-        default = f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
-        said = "".join(f"; {value} with the task {task}" for task, value in _by_task(entry, one))
-        line = f"  {one.name} = {default}  ({one.expected}{said})"
+    for parameter in entry.parameters:
+        default = (
+            f"{parameter.default:g}"
+            if isinstance(parameter.default, float)
+            else str(parameter.default)
+        )
+        said = "".join(
+            f"; {value} with the task {task}" for task, value in _by_task(entry, parameter)
+        )
+        line = f"  {parameter.name} = {default}  ({parameter.expected}{said})"
         console.print(escape(line), highlight=False)
-        console.print(Padding(escape(one.description), (0, 0, 0, 6)), highlight=False)
+        console.print(Padding(escape(parameter.description), (0, 0, 0, 6)), highlight=False)
 
 
 def _by_task(entry: RegisteredStrategy, one: Parameter) -> Iterator[tuple[str, Value]]:

@@ -140,17 +140,17 @@ def survey_suite(document: SurveyDocument) -> Suite:
             "survey": headline(document),
             "sentence": release_sentence(document),
             "ended": ending(document),
-            "rate": {str(one.condition): interval(one.rate) for one in by_condition},
+            "rate": {str(part.condition): interval(part.rate) for part in by_condition},
             "rare events": _rare(document),
             "pair": document.pair,
             "plan": shown_plan(document),
-            **{f"device {one.name}": one.provenance for one in document.devices},
+            **{f"device {device.name}": device.provenance for device in document.devices},
         },
         cases=[
             *(_case(document, f"gate {gate.name}", gate) for gate in document.gates),
             *(
-                _case(document, f"condition {one.condition}", missed.get(one.condition or ""))
-                for one in by_condition
+                _case(document, f"condition {part.condition}", missed.get(part.condition or ""))
+                for part in by_condition
             ),
         ],
         seconds=document.seconds,
@@ -180,15 +180,15 @@ def _case(document: SurveyDocument, name: str, gate: DescribedGate | None) -> JU
 def survey_csv(document: SurveyDocument) -> str:
     """Return the rates of a survey as comma-separated values with a header (RFC 4180)."""
     rows = _rows(document)
-    return csv_text(COLUMNS, ({key: _cell(one) for key, one in row.items()} for row in rows))
+    return csv_text(COLUMNS, ({key: _cell(text) for key, text in row.items()} for row in rows))
 
 
 def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
     yield _row(document, "overall", document.overall, document.confidence)
     yield _row(document, "unchanged", document.unchanged, document.confidence)
     for name, table in document.tables.items():
-        for one in table.slices:
-            yield _row(document, name, one, table.confidence)
+        for slice_ in table.slices:
+            yield _row(document, name, slice_, table.confidence)
     if (rare := document.rare) is not None:
         yield {
             "table": "rare",

@@ -71,7 +71,9 @@ def chosen_conditions(
     if text == NO_CONDITIONS:
         return ()
     if text is None:
-        chosen = [one for one in own_conditions(domain) if DEFAULT_SET in one.sets]
+        chosen = [
+            condition for condition in own_conditions(domain) if DEFAULT_SET in condition.sets
+        ]
     elif text.strip().endswith(".toml") and "," not in text:
         return _of_file(domain, Path(text.strip()), at)
     else:
@@ -86,14 +88,16 @@ def chosen_conditions(
                     f"--conditions {text!r}: a file stands alone, without other names: add a table"
                     f" [[{_TABLES}]] to {name} for each of them"
                 )
-        chosen = [one for name in names for one in _found(domain, name, "--conditions")]
-    return tuple(ChosenCondition(one.name, one, at) for one in dict.fromkeys(chosen))
+        chosen = [condition for name in names for condition in _found(domain, name, "--conditions")]
+    return tuple(
+        ChosenCondition(condition.name, condition, at) for condition in dict.fromkeys(chosen)
+    )
 
 
 def conditions_of_set(domain: str, name: str) -> tuple[Condition, ...]:
     """Return what `--conditions` takes for the name of a set; nothing where it is none."""
     for known in (own_conditions, conditions_of):
-        found = tuple(one for one in known(domain) if name in one.sets)
+        found = tuple(condition for condition in known(domain) if name in condition.sets)
         if found:
             return found
     return ()
@@ -126,16 +130,18 @@ def _of_file(domain: str, path: Path, severities: tuple[int, ...]) -> tuple[Chos
     for number, table in enumerate(read_condition_file(path), 1):
         where = f"{path}: condition {number}:"
         found = _found(domain, table.condition, where)
-        if table.condition not in (one.name for one in found):
-            members = ", ".join(one.name for one in found)
+        if table.condition not in (condition.name for condition in found):
+            members = ", ".join(condition.name for condition in found)
             raise UserError(f"{where} {table.condition!r} is a set: name one of {members}")
         at = severities if table.severities is None else tuple(sorted(set(table.severities)))
         chosen.append(ChosenCondition(table.name or table.condition, found[0], at))
-    sets = {name for one in conditions_of(domain) for name in one.sets}
-    for one in chosen:
-        if one.name in sets:
-            raise UserError(f"{path}: {one.name!r} is the name of a set: give another name")
-    name, times = Counter(one.name for one in chosen).most_common(1)[0]
+    sets = {name for condition in conditions_of(domain) for name in condition.sets}
+    for chosen_condition in chosen:
+        if chosen_condition.name in sets:
+            raise UserError(
+                f"{path}: {chosen_condition.name!r} is the name of a set: give another name"
+            )
+    name, times = Counter(chosen_condition.name for chosen_condition in chosen).most_common(1)[0]
     if times > 1:
         raise UserError(f"{path}: {times} conditions are named {name!r}: give each its own name")
     return tuple(chosen)
@@ -144,11 +150,13 @@ def _of_file(domain: str, path: Path, severities: tuple[int, ...]) -> tuple[Chos
 def _found(domain: str, name: str, where: str) -> tuple[Condition, ...]:
     """Return the condition of a name, or those of a set; a condition before a set."""
     for known in (own_conditions, conditions_of):
-        named = tuple(one for one in known(domain) if one.name == name)
-        found = named or tuple(one for one in known(domain) if name in one.sets)
+        named = tuple(condition for condition in known(domain) if condition.name == name)
+        found = named or tuple(condition for condition in known(domain) if name in condition.sets)
         if found:
             return found
-    left_out = "".join(f"; left out: {one}" for one in condition_complaints()[:1])
+    left_out = "".join(
+        f"; left out: {condition_complaint}" for condition_complaint in condition_complaints()[:1]
+    )
     raise UserError(f"{where} {_unknown(domain, name)}{left_out}")
 
 
@@ -157,16 +165,16 @@ def _unknown(domain: str, name: str) -> str:
     known = conditions_of(domain)
     if not known:
         return f"{name}: there are no conditions of the domain {domain}: use --conditions none"
-    sets = sorted({one for condition in known for one in condition.sets})
+    sets = sorted({kernel_set for condition in known for kernel_set in condition.sets})
     its = f"its sets are {', '.join(sets)}, and " if sets else ""
     listed = f"{its}`edgeflare conditions {domain}` lists all"
-    for one in all_conditions():
-        if name == one.domain:
+    for condition in all_conditions():
+        if name == condition.domain:
             return f"{name}: a domain, and no condition; {listed}"
-        if name == one.name or name in one.sets:
-            what = "condition" if name == one.name else "set"
-            return f"{name}: a {what} of the domain {one.domain}, not of {domain}; {listed}"
-    names = [*sets, *(one.name for one in known), NO_CONDITIONS]
+        if name == condition.name or name in condition.sets:
+            what = "condition" if name == condition.name else "set"
+            return f"{name}: a {what} of the domain {condition.domain}, not of {domain}; {listed}"
+    names = [*sets, *(condition.name for condition in known), NO_CONDITIONS]
     like = suggestion(name.lower(), names)
     return f"{name}: no condition or set of the domain {domain} has that name{like}; {listed}"
 
@@ -220,7 +228,9 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
             like = suggestion(key, [_TABLES])
             raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{_TABLES}]]")
     tables = content.get(_TABLES)
-    if not (isinstance(tables, list) and tables and all(isinstance(one, dict) for one in tables)):
+    if not (
+        isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)
+    ):
         raise UserError(f'{path}: write a table [[{_TABLES}]] with condition = "NAME" for each')
     return tuple(
         _table(table, f"{path}: condition {number}") for number, table in enumerate(tables, 1)
@@ -243,7 +253,7 @@ def _table(table: Mapping[str, Any], where: str) -> ConditionTable:
 
     """
     severities = table.get("severities", [])
-    if type(severities) is not list or any(type(one) is not int for one in severities):
+    if type(severities) is not list or any(type(severity) is not int for severity in severities):
         raise UserError(
             f"{where}: severities is {severities!r}: write whole numbers from 1 to 5 in a list, as"
             " in severities = [1, 2, 3]"

@@ -33,7 +33,7 @@ def conditions_of(domain: str) -> tuple[Condition, ...]:
         UserError: edgeflare is not installed.
 
     """
-    return tuple(one for one in all_conditions() if one.domain == domain)
+    return tuple(condition for condition in all_conditions() if condition.domain == domain)
 
 
 def own_conditions(domain: str) -> tuple[Condition, ...]:
@@ -43,7 +43,7 @@ def own_conditions(domain: str) -> tuple[Condition, ...]:
         UserError: edgeflare is not installed.
 
     """
-    return tuple(one for one in _ours() if one.domain == domain)
+    return tuple(condition for condition in _ours() if condition.domain == domain)
 
 
 def all_conditions() -> tuple[Condition, ...]:
@@ -89,7 +89,7 @@ def _ours() -> tuple[Condition, ...]:
             f"edgeflare is not installed as it is (no entry point of {GROUP} is its own), so it"
             " has no conditions: run `pip install -e .` in its checkout"
         )
-    return tuple(one for entry in entries for one in _load(entry))
+    return tuple(condition for entry in entries for condition in _load(entry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,16 @@ class _ForeignConditions:
 @cache
 def _others() -> _ForeignConditions:
     """Import what other packages bring; of two conditions with one name, neither can be used."""
-    ours = {(one.domain, one.name) for one in _ours()}
+    ours = {(condition.domain, condition.name) for condition in _ours()}
     united: dict[tuple[str, str], tuple[Condition, str]] = {}
     contested, complaints = set(ours), []
     for entry in filter(is_foreign, _entries()):
         try:
-            loaded = {(one.domain, one.name): one for one in _load(entry) if one not in _ours()}
+            loaded = {
+                (condition.domain, condition.name): condition
+                for condition in _load(entry)
+                if condition not in _ours()
+            }
         except UserError as error:
             complaints.append(str(error))
             continue
@@ -125,8 +129,8 @@ def _others() -> _ForeignConditions:
         contested |= known
         dist = entry.dist
         package = entry.value if dist is None else f"{dist.name} {dist.version}"
-        for at, one in loaded.items():
-            united.setdefault(at, (one, package))
+        for at, condition in loaded.items():
+            united.setdefault(at, (condition, package))
     packages = dict(brought for at, brought in united.items() if at not in contested)
     return _ForeignConditions(MappingProxyType(packages), tuple(complaints))
 
@@ -148,11 +152,11 @@ def _load(entry: EntryPoint) -> tuple[Condition, ...]:
         why = f"they do not load ({type(error).__name__}: {error})"
         raise UserError(complaint(entry, _WHAT, " ".join(why.split()))) from error
     found = vars(loaded).values() if isinstance(loaded, ModuleType) else ()
-    conditions = tuple(one for one in found if isinstance(one, Condition))
+    conditions = tuple(condition for condition in found if isinstance(condition, Condition))
     if not conditions:
         why = f"{entry.value} is no module that holds conditions: decorate functions by @condition"
         raise UserError(complaint(entry, _WHAT, why))
-    for name in (name for one in conditions for name in (one.name, *one.sets)):
+    for name in (name for condition in conditions for name in (condition.name, *condition.sets)):
         if why := name_fault(name):
             raise UserError(complaint(entry, _WHAT, why))
     return conditions

@@ -37,35 +37,36 @@ class JointAnswer(Answer):
 
     def differs_by_tie(self, other: Answer) -> bool:
         """Whether every part that differs hangs on a tie."""
-        return all(one.differs_by_tie(its) for one, its in self._differing(other))
+        return all(answer.differs_by_tie(its) for answer, its in self._differing(other))
 
     def strength_against(self, other: Answer) -> float | None:
         """Return the greatest strength of a part that differs; None where an arm failed."""
         if self.decision is None or other.decision is None:
             return None
         return max(
-            (one.strength_against(its) or 0.0 for one, its in self._differing(other)), default=0.0
+            (answer.strength_against(its) or 0.0 for answer, its in self._differing(other)),
+            default=0.0,
         )
 
     def margin(self, home: Answer) -> float:
         """Return the least margin of a part for its own part of a decision."""
-        return min(one.margin(its) for one, its in self._pairs(home))
+        return min(answer.margin(its) for answer, its in self._pairs(home))
 
     def departure(self, home: Answer, other: Answer) -> float:
         """Return the sum over the parts that differ; where none does, that of the least margin."""
         its = _parts(home), _parts(other)
         parts = list(zip(self.parts, *its, strict=True))
-        differing = [one for one in parts if one[1].differs(one[2])]
-        nearest = min(parts, key=lambda one: one[2].margin(one[1]))
-        return sum(one.departure(at, to) for one, at, to in differing or [nearest])
+        differing = [part for part in parts if part[1].differs(part[2])]
+        nearest = min(parts, key=lambda part: part[2].margin(part[1]))
+        return sum(answer.departure(at, to) for answer, at, to in differing or [nearest])
 
     def confusion(self, other: Answer) -> Confusion:
         """Return the classes that the two give in each part, such as each frame of a clip."""
-        return np.concatenate([one.confusion(its) for one, its in self._pairs(other)])
+        return np.concatenate([answer.confusion(its) for answer, its in self._pairs(other)])
 
     def support(self, home: Answer) -> NDArray[np.float64]:
         """Return the mean support of the parts of a decision."""
-        support = [one.support(its) for one, its in self._pairs(home)]
+        support = [answer.support(its) for answer, its in self._pairs(home)]
         return np.asarray(np.mean(support, axis=0))
 
     def support_words(self) -> tuple[str, float]:
@@ -84,11 +85,11 @@ class JointAnswer(Answer):
 
     def distance(self, other: Answer) -> float:
         """Return the greatest distance of a part."""
-        return max(one.distance(its) for one, its in self._pairs(other))
+        return max(answer.distance(its) for answer, its in self._pairs(other))
 
     def against_truth(self, truth: Answer) -> float:
         """Return the share of the parts that are right."""
-        return float(np.mean([not one.differs(its) for one, its in self._pairs(truth)]))
+        return float(np.mean([not answer.differs(its) for answer, its in self._pairs(truth)]))
 
     def state(self) -> NDArray[np.float64]:
         """Return the states of all parts, one after the other."""
@@ -96,13 +97,13 @@ class JointAnswer(Answer):
 
     def equals(self, other: Answer) -> bool:
         """Whether all parts are equal, to the bit."""
-        return all(one.equals(its) for one, its in self._pairs(other))
+        return all(answer.equals(its) for answer, its in self._pairs(other))
 
     def _pairs(self, other: Answer) -> list[tuple[Answer, Answer]]:
         return list(zip(self.parts, _parts(other), strict=True))
 
     def _differing(self, other: Answer) -> list[tuple[Answer, Answer]]:
-        return [(one, its) for one, its in self._pairs(other) if one.differs(its)]
+        return [(answer, its) for answer, its in self._pairs(other) if answer.differs(its)]
 
 
 def _parts(answer: Answer) -> tuple[Answer, ...]:

@@ -104,9 +104,9 @@ def same_decisions(one: Outcome, other: Outcome) -> bool:
 def answers_by_arm(outcomes: Sequence[Outcome]) -> dict[Arm, list[Answer]]:
     """Return the answers of each arm that answered all of some outcomes, in their order."""
     return {
-        arm: [one.answers[arm] for one in outcomes]
+        arm: [outcome.answers[arm] for outcome in outcomes]
         for arm in Arm
-        if all(arm in one.answers for one in outcomes)
+        if all(arm in outcome.answers for outcome in outcomes)
     }
 
 

@@ -52,7 +52,7 @@ def joined(decoder: Decoder, kept: Iterable[bytes]) -> bytes:
     """Return several kept rows of one decoder as one; see `parted`."""
     if not decoder.compresses:
         return b"".join(kept)
-    return b"".join(len(one).to_bytes(_LENGTH_BYTES, "big") + one for one in kept)
+    return b"".join(len(content).to_bytes(_LENGTH_BYTES, "big") + content for content in kept)
 
 
 def parted(decoder: Decoder, whole: bytes, count: int) -> list[bytes]:
@@ -109,5 +109,5 @@ def batch_from_bytes(
 
     """
     _, dtype = row_layout(decoder.outputs)
-    rows = np.frombuffer(b"".join(restored_row(decoder, one) for one in outputs), dtype)
+    rows = np.frombuffer(b"".join(restored_row(decoder, output) for output in outputs), dtype)
     return RawBatch(rows.reshape(len(outputs), -1), failures)

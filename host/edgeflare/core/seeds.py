@@ -44,7 +44,7 @@ class Seeds:
 
     def __post_init__(self) -> None:
         """Prepare to look seeds up by their ids."""
-        object.__setattr__(self, "_places", {one: at for at, one in enumerate(self.ids)})
+        object.__setattr__(self, "_places", {id_: at for at, id_ in enumerate(self.ids)})
 
     def __len__(self) -> int:
         return len(self.inputs)

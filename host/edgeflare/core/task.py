@@ -289,7 +289,7 @@ class Task(ABC):
 
         """
         models = {"the original": original or (), "the compressed model": compressed}
-        return [line for name, one in models.items() for line in self.model_warnings(name, one)]
+        return [line for name, model in models.items() for line in self.model_warnings(name, model)]
 
     def model_warnings(
         self,

@@ -87,8 +87,8 @@ def in_one_order(first: Sequence[int], second: Sequence[int]) -> bool:
 def float_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Return what quantized tensors stand for; others stay what they are."""
     return tuple(
-        replace(one, dtype="float32", scale=0.0, zero_point=0) if one.scale else one
-        for one in tensors
+        replace(tensor, dtype="float32", scale=0.0, zero_point=0) if tensor.scale else tensor
+        for tensor in tensors
     )
 
 

@@ -102,7 +102,7 @@ class Truths:
         return self.labels is not None or self.targets is not None
 
     def __len__(self) -> int:
-        return len(next((one for one in (self.targets, self.labels) if one is not None), ()))
+        return len(next((truth for truth in (self.targets, self.labels) if truth is not None), ()))
 
     def __getitem__(self, seed_id: int) -> Answer | None:
         """Return the right answer to a seed, by its id; None where it is not known."""
@@ -149,8 +149,8 @@ class Truths:
         if not self.decoder.choices:
             return np.full(len(self), -1, np.int64)
         truths = [self._at(place) for place in range(len(self))]
-        known = [None if one is None else one.decision for one in truths]
-        return np.array([-1 if one is None else one for one in known], np.int64)
+        known = [None if truth is None else truth.decision for truth in truths]
+        return np.array([-1 if label is None else label for label in known], np.int64)
 
     def known(self) -> NDArray[np.bool_]:
         """Return which seeds have one: (seeds,) bool, empty where none was given any."""

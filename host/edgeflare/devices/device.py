@@ -320,7 +320,7 @@ def require_same_device(before: Provenance, after: Provenance) -> None:
     """
     keys = (*DEVICE_DECIDES, *OPENED_MODEL_DECIDES)
     found = decisive_changes(before, after, keys)
-    changes = [f"{one.name} {one.one} is now {one.other}" for one in found]
+    changes = [f"{change.name} {change.one} is now {change.other}" for change in found]
     if changes:
         raise InfrastructureError(
             f"{before.name}: came back as another device ({'; '.join(changes)}); start a new run"

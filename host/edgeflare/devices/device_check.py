@@ -129,7 +129,7 @@ def device_states(profiles: Iterable[Profile]) -> list[tuple[Profile, str]]:
     known = list(profiles)
     for name, plugin in transports().items():
         with suppress(EdgeFlareError):  # which the rows of its profiles say
-            known += _attached([one for one in known if one.transport == name], plugin)
+            known += _attached([profile for profile in known if profile.transport == name], plugin)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(zip(known, pool.map(_state, known), strict=True))
 
@@ -140,7 +140,7 @@ def _attached(known: list[Profile], plugin: TransportPlugin) -> Iterator[Profile
         return
     for address in plugin.attached():
         values = plugin.scheme.read(address.partition("://")[2])
-        if not any(all(one.value(key) == values[key] for key in values) for one in known):
+        if not any(all(profile.value(key) == values[key] for key in values) for profile in known):
             yield find_profile(address)
 
 

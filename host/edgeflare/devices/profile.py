@@ -119,7 +119,7 @@ class Profile:
         return replace(self, options={**self.options, **others}, **known)
 
 
-_FIELDS = frozenset(one.name for one in fields(Profile)) - {"name", "source", "options"}
+_FIELDS = frozenset(key.name for key in fields(Profile)) - {"name", "source", "options"}
 
 
 EMULATED_ALL: Final = "emulated-all"

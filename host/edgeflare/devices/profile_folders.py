@@ -59,7 +59,7 @@ def profile_files() -> dict[str, list[ProfileFile]]:
             for file in some
             if not (
                 file.location is ProfileLocation.WORKING_DIRECTORY
-                and any(_same(file, one) for one in shipped)
+                and any(_same(file, profile_file) for profile_file in shipped)
             )
         ]
     return files

@@ -110,7 +110,7 @@ def find_run_profiles(names: Sequence[str]) -> list[Profile]:
             or any(file.location is not ProfileLocation.SHIPPED for file in loaded.line)
             or not transport(loaded.profile.transport).starts_device
         ):
-            again = " ".join(f"--device {one}" for one in names)
+            again = " ".join(f"--device {profile}" for profile in names)
             raise UserError(
                 f'the run names the device "{name}", and only shipped emulated devices are used'
                 f" because a run names them: if you trust it, name it again with {again}"
@@ -226,7 +226,9 @@ def _with_bases(
         if EXTENDS.name not in table:
             return line, tables
         base = str(EXTENDS.read(at.path, table[EXTENDS.name]))
-        found = [one for one in files.get(base, ()) if one.may_be_base_of(at)]
+        found = [
+            profile_file for profile_file in files.get(base, ()) if profile_file.may_be_base_of(at)
+        ]
         if not found:
             raise UserError(
                 f'{at.path}: extends = "{base}": there is no such profile.'

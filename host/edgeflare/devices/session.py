@@ -204,7 +204,9 @@ def _invocation(invocation: Invocation) -> wire.Invocation:
     shapes, state = invocation.shapes.items(), invocation.state.items()
     return wire.Invocation(
         signature=invocation.signature,
-        input_shapes=[wire.Invocation.InputShape(input=one, shape=shape) for one, shape in shapes],
+        input_shapes=[
+            wire.Invocation.InputShape(input=input_, shape=shape) for input_, shape in shapes
+        ],
         state=[wire.Invocation.StateLink(input=given, output=made) for given, made in state],
         frames=invocation.frames,
     )

@@ -153,29 +153,29 @@ class ProbedArm:
             for tensor, wanted in outputs.items()
             if wanted.tobytes() != state[tensor].tobytes()
         ]
-        return max(moved, key=lambda one: one.max_real, default=None)
+        return max(moved, key=lambda moved_tensor: moved_tensor.max_real, default=None)
 
     def _resolved(self, captured: State, exposed: State) -> State:
         """Return the tensors that both methods agree on, or that their operator alone confirms."""
         agreed = dict(exposed)
         disputed = [
-            one
-            for one in self._graph.layers
+            layer
+            for layer in self._graph.layers
             if any(
                 captured[tensor].tobytes() != exposed[tensor].tobytes()
-                for tensor in one.outputs
+                for tensor in layer.outputs
                 if tensor in captured and tensor in exposed
             )
         ]
         if not disputed:
             return agreed
         try:
-            part = isolate(self._graph, [one.index for one in disputed])
+            part = isolate(self._graph, [operator.index for operator in disputed])
             made = self.run_part(part, exposed, keep=True)
         except (UserError, ProbeFailed):
             made = {}
-        for one in disputed:
-            for tensor in one.outputs:
+        for operator in disputed:
+            for tensor in operator.outputs:
                 # The operator was given the exposed inputs, so it can confirm only exposed outputs.
                 if tensor not in made or made[tensor].tobytes() != exposed[tensor].tobytes():
                     agreed.pop(tensor, None)

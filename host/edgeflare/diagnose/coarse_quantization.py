@@ -124,7 +124,9 @@ class CoarseSearch:
 
         """
         judged = self._on_seeds or self._judged([*self._few_seeds, observed])
-        places = [one for one in judged.better.places if one.operator not in faulty]
+        places = [
+            candidate for candidate in judged.better.places if candidate.operator not in faulty
+        ]
         own = self._effect(observed, judged.better) if places else None
         if own is None:
             return ()
@@ -145,8 +147,8 @@ class CoarseSearch:
             and (
                 known := [
                     quantiles(exact)
-                    for one in inputs
-                    if (exact := one.exact(place, self._compressed)) is not None
+                    for input_ in inputs
+                    if (exact := input_.exact(place, self._compressed)) is not None
                 ]
             )
         }
@@ -159,8 +161,8 @@ class CoarseSearch:
         )
         if not better.places:
             return _Judged(values, better, ())
-        known_effects = (self._effect(one, better) for one in inputs)
-        effects = tuple(one for one in known_effects if one is not None)
+        known_effects = (self._effect(input_, better) for input_ in inputs)
+        effects = tuple(effect for effect in known_effects if effect is not None)
         better.keep(_that_matter(effects))
         return _Judged(values, better, effects)
 
@@ -169,7 +171,7 @@ class CoarseSearch:
         found = self._effects(
             observed,
             {
-                place: [(place.behind, one) for one in (of.exact, of.better, of.file)]
+                place: [(place.behind, values) for values in (of.exact, of.better, of.file)]
                 for place, of in better.on(observed).items()
             },
         )
@@ -186,7 +188,7 @@ def _fewest(
     effects: Sequence[_Effect], places: Collection[QuantizedPlace]
 ) -> list[tuple[QuantizedPlace, float]]:
     """Return the fewest places that half of the error is due to, each with its share of it."""
-    left = np.array([one.size for one in effects])
+    left = np.array([effect.size for effect in effects])
     size = _mean(left)
     chosen: list[tuple[QuantizedPlace, float]] = []
     taken = {place: _of_place(effects, "taken", place) for place in places}
@@ -204,8 +206,8 @@ def _fewest(
 
 def _that_matter(effects: Sequence[_Effect]) -> list[QuantizedPlace]:
     """Return the places that are far from the best, and change the error enough to be chosen."""
-    least = _TENTH * _mean(np.array([one.size for one in effects])) if effects else 0.0
-    places = dict.fromkeys(place for one in effects for place in one.taken)
+    least = _TENTH * _mean(np.array([effect.size for effect in effects])) if effects else 0.0
+    places = dict.fromkeys(place for effect in effects for place in effect.taken)
     return [
         place
         for place in places
@@ -222,7 +224,7 @@ def _of_place(
     effects: Sequence[_Effect], which: Literal["caused", "taken"], place: QuantizedPlace
 ) -> Real:
     """Return what a place does on all inputs, nothing where it was not looked into."""
-    return np.array([getattr(one, which).get(place, 0.0) for one in effects])
+    return np.array([getattr(effect, which).get(place, 0.0) for effect in effects])
 
 
 def _mean(errors: Real) -> float:
@@ -256,7 +258,7 @@ class _CoarseKinds:
 
     def _of_weights(self, place: QuantizedPlace) -> tuple[Kind, str]:
         tensor, file, real, axis = stored_weights(self.compressed, self.original, place)
-        maxima, held = (channel_maxima(one, axis).ravel() for one in (real, file))
+        maxima, held = (channel_maxima(values, axis).ravel() for values in (real, file))
         step = max(tensor.scales)
         if bool((maxima > held + 1.5 * step).any()):
             worst = int((maxima - held).argmax())

@@ -225,10 +225,10 @@ class CompressionError:
                     " changes a decision most"
                 )
             said = f"the error of {self.most} is larger than its quantization explains"
-            overflows = any(one.overflows for one in self.layers if one.layer == self.most)
+            overflows = any(layer.overflows for layer in self.layers if layer.layer == self.most)
             return f"{said}: its bias overflows its integers" if overflows else said
         if self.grade == "coarse":
-            return "; ".join(one.said for one in self.coarse)
+            return "; ".join(layer.said for layer in self.coarse)
         if self.grade == "spread":
             shares = ", ".join(f"{layer} {layer.share:.0%}" for layer in self.spread)
             largest = f"; the largest shares have {shares}" if shares else ""
@@ -248,15 +248,15 @@ class CompressionError:
     @property
     def changed_throughout(self) -> int:
         """The layers with constants, if three or more and rounding explains none; else 0."""
-        changed = [one.constants.beyond for one in self.layers if one.constants is not None]
+        changed = [layer.constants.beyond for layer in self.layers if layer.constants is not None]
         return len(changed) if len(changed) > 2 and all(changed) else 0
 
     @property
     def other_options(self) -> str:
         """What is not the original's in the layer of `most`, in words; empty where nothing is."""
-        for one in self.layers:
-            if one.layer == self.most and one.options:
-                return f"{one.layer} has {'; '.join(map(str, one.options))}"
+        for layer in self.layers:
+            if layer.layer == self.most and layer.options:
+                return f"{layer.layer} has {'; '.join(map(str, layer.options))}"
         return ""
 
     @property

@@ -91,9 +91,9 @@ class CompressionLocalizer:
         self._seeds = seeds
         standing_for = counterparts(compressed, original, self._pairs_matched)
         self._requantizing = {
-            one.index: standing_for[one.outputs[0]][1]
-            for one in compressed.layers
-            if one.name == "QUANTIZE" and one.outputs[0] in standing_for
+            layer.index: standing_for[layer.outputs[0]][1]
+            for layer in compressed.layers
+            if layer.name == "QUANTIZE" and layer.outputs[0] in standing_for
         }
         self._constants = {
             op: compare_constants(compressed, op, original, original_op)
@@ -156,16 +156,16 @@ class CompressionLocalizer:
             self._layer_error(op, twin, real.get(self._made(original_op)), wanted[op], noise[op])
             for op, original_op in pairs.items()
         ]
-        beyond = [one for one in layers if one.beyond]
+        beyond = [layer for layer in layers if layer.beyond]
         margin, shares = self._margin(pairs, twin, real, read, wanted, noise, beyond)
-        layers = [replace(one, margin_share=shares.get(one.layer.operator)) for one in layers]
-        beyond = [one for one in layers if one.beyond]
+        layers = [replace(layer, margin_share=shares.get(layer.layer.operator)) for layer in layers]
+        beyond = [layer for layer in layers if layer.beyond]
         most = self._most_to_blame(beyond, twin, original)
         coarse: tuple[CoarseLayer, ...] = ()
         spread: tuple[LayerShare, ...] | None = ()
         if most is None and original is None:
             observed = Observed(twin, real, wanted, read)
-            coarse = self._coarse_search.find(observed, {one.layer.operator for one in beyond})
+            coarse = self._coarse_search.find(observed, {layer.layer.operator for layer in beyond})
             spread = () if coarse else self._spread(observed, pairs)
         return CompressionError(
             beyond[0].layer if beyond else None,
@@ -208,9 +208,9 @@ class CompressionLocalizer:
     def _unmatched(self) -> tuple[LayerName, ...]:
         """The layers of the compressed model that the original has none like."""
         return tuple(
-            layer_name(self._compressed, one)
-            for one in self._compressed.layers
-            if one.index not in self._matched and one.name not in ("QUANTIZE", "DEQUANTIZE")
+            layer_name(self._compressed, layer)
+            for layer in self._compressed.layers
+            if layer.index not in self._matched and layer.name not in ("QUANTIZE", "DEQUANTIZE")
         )
 
     def _noise(self, op: int, variances: Mapping[int, Real], wanted: Real) -> Real:
@@ -296,7 +296,7 @@ class CompressionLocalizer:
             self._original,
             self._pairs_matched,
             self._effects,
-            [one for one in seen if one is not None],
+            [layer for layer in seen if layer is not None],
         )
 
     def _observed(self, twin: State, original_input: Values) -> Observed | None:
@@ -411,7 +411,7 @@ class CompressionLocalizer:
         """
         if not beyond:
             return None, {}
-        asked = [one.layer.operator for one in beyond]
+        asked = [layer.layer.operator for layer in beyond]
         compressed_values = self._compressed_values(pairs, twin)
         outputs = {
             op: self._without_excess(op, self._output(op, twin), wanted[op], noise[op])
@@ -425,7 +425,7 @@ class CompressionLocalizer:
                     read,
                     compressed_values,
                     known,
-                    {op: [(pairs[op], one) for one in both] for op, both in asked_of.items()},
+                    {op: [(pairs[op], values) for values in both] for op, both in asked_of.items()},
                 )
                 for asked_of in (outputs, {**outputs, **constants})
             )
@@ -453,7 +453,10 @@ class CompressionLocalizer:
 
         It is clipped to the range of the output, unless another activation decides on that.
         """
-        if any(one.name == "fused_activation_function" for one in self._options.get(op, ())):
+        if any(
+            option_difference.name == "fused_activation_function"
+            for option_difference in self._options.get(op, ())
+        ):
             return wanted
         tensor = self._compressed.tensors[self._compressed.operators[op].outputs[0]]
         return clipped(tensor, wanted)
@@ -463,9 +466,9 @@ class CompressionLocalizer:
     ) -> dict[int, tuple[Real, Real]]:
         """Return the outputs of layers with the original's constants, and with wrong ones."""
         changed = [
-            one.layer.operator
-            for one in beyond
-            if one.constants is not None and one.constants.beyond
+            layer.layer.operator
+            for layer in beyond
+            if layer.constants is not None and layer.constants.beyond
         ]
         if not changed:
             return {}
@@ -511,7 +514,7 @@ def _most(beyond: Sequence[LayerCompressionError]) -> LayerCompressionError | No
 
     A layer whose share is negative makes the margin's error smaller, so it is not the cause.
     """
-    known = [(one.margin_share, one) for one in beyond if one.margin_share is not None]
+    known = [(layer.margin_share, layer) for layer in beyond if layer.margin_share is not None]
     if not known:
         return next(iter(beyond), None)
     share, most = max(known, key=lambda pair: pair[0])

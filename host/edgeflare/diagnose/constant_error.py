@@ -78,7 +78,7 @@ def compare_constants(
         for first, second in constants_in_pairs(compressed, op, original, original_op)
         if (worst := _worst(compressed, first, original, second)) is not None
     ]
-    return max(found, key=lambda one: one.steps - one.explained, default=None)
+    return max(found, key=lambda error: error.steps - error.explained, default=None)
 
 
 def constants_in_pairs(
@@ -168,8 +168,8 @@ def _off(
     rounded = _HALF_A_STEP * (_steps(compressed, first) + _steps(original, second))
     source = compressed.stored(first.index) or first
     off, cut_off = (
-        np.copysign(distances(one, got), np.nan_to_num(got) - np.nan_to_num(one))
-        for one in (wanted, _within(source, wanted))
+        np.copysign(distances(right, got), np.nan_to_num(got) - np.nan_to_num(right))
+        for right in (wanted, _within(source, wanted))
     )
     return wanted, np.where(np.abs(cut_off) < np.abs(off), cut_off, off), rounded + lost
 

@@ -89,7 +89,7 @@ class Evidence:
         if vote.is_of_values and vote.failure is None and self.answer_noun:
             noun = self.answer_noun
             arms = (("original", self.original), ("twin", self.twin), ("device", self.device))
-            of_arms = (f"the {arm}'s {noun}" for arm, one in arms if one is vote)
+            of_arms = (f"the {arm}'s {noun}" for arm, counted in arms if counted is vote)
             return next(of_arms, f"other {noun}" if noun.endswith("s") else f"another {noun}")
         if self.decoder is None or vote.answer is None:
             return self.named(vote.label)

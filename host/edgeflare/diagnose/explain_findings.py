@@ -260,7 +260,7 @@ class _Explainer:
         """Return how the arms disagree on the seeds, from the answers in the run's journal."""
         rows = [rows[0] for _, rows in sorted(self._run.seed_rows.items())]
         evaluated = from_rows(self._run.header.reading, rows)
-        outcomes = [one.outcome for one in evaluated]
+        outcomes = [query.outcome for query in evaluated]
         if len(outcomes) < _LEAST_SEEDS:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
@@ -289,12 +289,12 @@ class _Explainer:
         if not its[0].counted:
             return disagreement_of_values(theirs, its)
         labels: tuple[Labels, Labels] = (
-            [one.decision for one in theirs],
-            [one.decision for one in its],
+            [answer.decision for answer in theirs],
+            [answer.decision for answer in its],
         )
         spread = (
-            np.stack([one.probabilities for one in theirs]),
-            np.stack([one.probabilities for one in its]),
+            np.stack([answer.probabilities for answer in theirs]),
+            np.stack([answer.probabilities for answer in its]),
         )
         # Other preprocessing is tried on the twin, also in place of the device.
         wanted = spread[0] if second is Arm.TWIN else spread[1]
@@ -323,7 +323,7 @@ class _Explainer:
 
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
             answers = decoder.read(twin.submit(inputs).result())
-            return np.stack([one.probabilities for one in answers])
+            return np.stack([scored.probabilities for scored in answers])
 
         others = readings(self._twin, domain.preprocess, answer)
         return explained(found, seeds.inputs[places], wanted[: len(ids)], others)
@@ -429,10 +429,10 @@ class _Explainer:
             return []
         seen = (
             (
-                twin.observe_twin(_one(self._twin, self._twin_inputs, one[None])),
-                _one(original, self._original_inputs, one[None]),
+                twin.observe_twin(_one(self._twin, self._twin_inputs, input_[None])),
+                _one(original, self._original_inputs, input_[None]),
             )
-            for one in seeds.inputs
+            for input_ in seeds.inputs
         )
         return [(state, given) for state, given in seen if state]
 

@@ -68,7 +68,7 @@ def print_explanations(
     print_blocks(console, _verdicts(explanations))
     if not others:
         print_blocks(console, _votes(first, classes), _layers(first), bars(first))
-    counts = Counter(one.verdict.name for one in explanations).most_common()
+    counts = Counter(explanation.verdict.name for explanation in explanations).most_common()
     said = ", ".join(f"{count} {name}" for name, count in counts)
     print_blocks(
         console,
@@ -83,7 +83,7 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
     """Return a row for each cause, verdict and place, those of most findings last."""
     alike = row_groups(explanations, _row)
     rows = [
-        (listed([one.finding.seed_id for one in ones]), *_row(ones[0]), _why(ones))
+        (listed([explanation.finding.seed_id for explanation in ones]), *_row(ones[0]), _why(ones))
         for ones in sorted(alike, key=len)
     ]
     header = ("seed", "cause", "verdict", "where it begins", "why")
@@ -98,7 +98,7 @@ def _row(one: Explanation) -> tuple[str, str, str]:
 def _why(alike: Sequence[Explanation]) -> str:
     """Return the evidence of the first finding, and how many there are that differ in it."""
     why = alike[0].verdict.why
-    if all(one.verdict.why == why for one in alike):
+    if all(explanation.verdict.why == why for explanation in alike):
         return why
     return f"{why} (seed {alike[0].finding.seed_id}, the first of {len(alike)} findings)"
 
@@ -113,10 +113,10 @@ def _notes(explanations: Sequence[Explanation]) -> list[str]:
         counts = Counter(note for note in notes if blames or not note.startswith(UNJUDGED))
     else:
         counts = Counter(
-            one.compression_error.note
-            if one.verdict.name == "compression"
-            else one.kernel_onset.note
-            for one in explanations
+            explanation.compression_error.note
+            if explanation.verdict.name == "compression"
+            else explanation.kernel_onset.note
+            for explanation in explanations
         )
     of = {
         note: f" ({_counted_findings(count)})" if count > 1 else ""
@@ -316,7 +316,7 @@ def _what_is_alike(one: Explanation) -> tuple[object, ...]:
     if verdict.name != "compression":
         return verdict.name, verdict.which
     if verdict.which == "coarse":
-        return verdict.name, *((str(one), one.part, one.kind) for one in error.coarse)
+        return verdict.name, *((str(layer), layer.part, layer.kind) for layer in error.coarse)
     if verdict.which == "spread":
         return verdict.name, verdict.which
     return verdict.name, _which(one), error.said, one.next_step
@@ -324,7 +324,7 @@ def _what_is_alike(one: Explanation) -> tuple[object, ...]:
 
 def _said_of_compression(ones: Sequence[Explanation]) -> str:
     """Say what is to blame for some findings of one kind; empty where that is not known."""
-    errors = [one.compression_error for one in ones]
+    errors = [explanation.compression_error for explanation in ones]
     first, which = errors[0], ones[0].verdict.which
     if which is None:
         return ""

@@ -44,24 +44,24 @@ def hidden_layers(
         known = follows()
         denied = {index for index, readers in ignored.items() if not readers & set(known)}
     parted, unsure = set[int](), set[int]()
-    for one in graph.layers:
-        total, fed = totals.get(one.index), graph.fed(one)
+    for layer in graph.layers:
+        total, fed = totals.get(layer.index), graph.fed(layer)
         if total is None:
-            unsure.update(one.outputs)
+            unsure.update(layer.outputs)
         elif total.parted:
-            alone, certain = own.get(one.index), unsure.isdisjoint(fed)
-            believed = one.index not in denied and (
+            alone, certain = own.get(layer.index), unsure.isdisjoint(fed)
+            believed = layer.index not in denied and (
                 not parted.isdisjoint(fed)
                 or (alone is not None and alone.parted)
-                or (certain and (alone is None or set(one.outputs) <= set(graph.outputs)))
+                or (certain and (alone is None or set(layer.outputs) <= set(graph.outputs)))
             )
-            if not believed and one.index not in denied:
+            if not believed and layer.index not in denied:
                 known = follows() if known is None else known
-                readers = _readers(graph, one)
+                readers = _readers(graph, layer)
                 believed = bool(readers) and set(readers) <= set(known) - denied
             if not believed:
-                found.append(one.index)
-            (parted if believed else unsure).update(one.outputs)
+                found.append(layer.index)
+            (parted if believed else unsure).update(layer.outputs)
     return tuple(found)
 
 
@@ -82,10 +82,10 @@ def where_hidden(graph: Graph, hidden: Collection[int], onset: int | None) -> st
         return ""
     reaching = set(graph.outputs)
     between = []
-    for one in reversed([graph.operators[index] for index in hidden]):
-        if not reaching.isdisjoint(one.outputs):
-            between.append(layer_name(graph, one))
-            reaching.update(graph.fed(one))
+    for operator in reversed([graph.operators[index] for index in hidden]):
+        if not reaching.isdisjoint(operator.outputs):
+            between.append(layer_name(graph, operator))
+            reaching.update(graph.fed(operator))
     if onset is None and len(between) > 1:
         return (
             f"device and twin begin to differ between {between[-1]} and {between[0]}: each layer "
@@ -101,9 +101,9 @@ def where_unseen(graph: Graph, layers: Iterable[GraphOp]) -> str:
     It is empty where there are no such layers.
     """
     unseen: dict[str, list[str]] = {}
-    for one in layers:
-        why = graph.unreadable(one) or "the runtime does not show what they put out"
-        unseen.setdefault(why, []).append(str(layer_name(graph, one)))
+    for layer in layers:
+        why = graph.unreadable(layer) or "the runtime does not show what they put out"
+        unseen.setdefault(why, []).append(str(layer_name(graph, layer)))
     said = [
         f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not seen: {why}"
         for why, names in unseen.items()
@@ -114,12 +114,12 @@ def where_unseen(graph: Graph, layers: Iterable[GraphOp]) -> str:
 def _ignored(graph: Graph, totals: Differences) -> dict[int, set[int]]:
     """Return the layers that differ though none of their readers does, each with its readers."""
     found = {}
-    for one in graph.layers:
-        if one.index in totals and totals[one.index].parted:
-            readers = _readers(graph, one)
+    for layer in graph.layers:
+        if layer.index in totals and totals[layer.index].parted:
+            readers = _readers(graph, layer)
             seen = [totals.get(reader) for reader in readers]
             if seen and not any(total is None or total.parted for total in seen):
-                found[one.index] = readers
+                found[layer.index] = readers
     return found
 
 

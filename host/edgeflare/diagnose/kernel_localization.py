@@ -176,8 +176,8 @@ class KernelLocalizer:
             self._graph, totals, own_differences, lambda: self._following(totals, device.state)
         )
         onset = _first_parted(totals, hidden)
-        unseen = [one for one in self._graph.layers if one.index not in totals]
-        earlier = [*(one.index for one in unseen), *hidden]
+        unseen = [layer for layer in self._graph.layers if layer.index not in totals]
+        earlier = [*(operator.index for operator in unseen), *hidden]
         notes = where_unseen(self._graph, unseen), where_hidden(self._graph, hidden, onset)
         methods = (device.method, twin.method)
         return KernelOnset(
@@ -192,34 +192,35 @@ class KernelLocalizer:
     def _totals(self, twin: State, device: State) -> dict[int, Difference]:
         """Return the difference behind each layer that both arms show."""
         return {
-            one.index: self._behind(one, twin, device)
-            for one in self._graph.layers
-            if one.outputs and all(tensor in twin and tensor in device for tensor in one.outputs)
+            layer.index: self._behind(layer, twin, device)
+            for layer in self._graph.layers
+            if layer.outputs
+            and all(tensor in twin and tensor in device for tensor in layer.outputs)
         }
 
     def _following(self, totals: Mapping[int, Difference], device: State) -> set[int]:
         """Return the layers whose outputs on the device follow from the inputs that it shows."""
         layers = [
-            one
-            for one in self._graph.layers
-            if one.index in totals and not self._graph.unreadable(one)
-            if all(tensor in device for tensor in self._graph.fed(one))
+            layer
+            for layer in self._graph.layers
+            if layer.index in totals and not self._graph.unreadable(layer)
+            if all(tensor in device for tensor in self._graph.fed(layer))
         ]
         try:
-            part = isolate(self._graph, [one.index for one in layers])
+            part = isolate(self._graph, [layer.index for layer in layers])
             made = self._twin.run_part(part, device, keep=True)
         except (ProbeFailed, ProbeRefused):
             return set()
         return {
-            one.index
-            for one in layers
-            if follows_from(totals[one.index], self._behind(one, made, device))
+            layer.index
+            for layer in layers
+            if follows_from(totals[layer.index], self._behind(layer, made, device))
         }
 
     # Where only the outputs of prefixes can be observed.
 
     def _from_prefixes(self, twin: ObservedTensors) -> KernelOnset:
-        layers = [one for one in self._graph.layers if is_readable(self._graph, 0, one.index)]
+        layers = [layer for layer in self._graph.layers if is_readable(self._graph, 0, layer.index)]
         seen: dict[int, tuple[State, State]] = {}
 
         def parted(position: int) -> bool:
@@ -234,7 +235,7 @@ class KernelLocalizer:
                     difference(self._graph.tensors[t], twin_state[t], device_state[t])
                     for t in device_state
                 ),
-                key=lambda one: (one.parted, one.max_real),
+                key=lambda layer: (layer.parted, layer.max_real),
             )
             for at, (twin_state, device_state) in seen.items()
         }
@@ -248,7 +249,7 @@ class KernelLocalizer:
             shown = _first_parted(earlier, hidden)
             first = shown is not None and not any(index < shown for index in hidden)
             onset = onset if shown is None else shown
-            totals |= {index: one for index, one in earlier.items() if index not in hidden}
+            totals |= {index: layer for index, layer in earlier.items() if index not in hidden}
         return KernelOnset(
             "prefix",
             self._layer(onset),
@@ -269,7 +270,7 @@ class KernelLocalizer:
         counts if its last outputs are those of the prefix without the further outputs, and if the
         arms differ in it.
         """
-        layers = [one for one in self._graph.layers if one.index <= last]
+        layers = [layer for layer in self._graph.layers if layer.index <= last]
         try:
             part = extract(self._graph, 0, last, expose=readable_outputs(self._graph, layers))
             ends = self._ends(part, twin)
@@ -320,9 +321,13 @@ class KernelLocalizer:
         """Yield groups of operators whose inputs fit one message, those around the onset first."""
         groups: list[list[int]] = [[]]
         room = self._limit
-        for one in self._graph.layers:
-            fed = self._graph.fed(one)
-            if self._graph.unreadable(one) or not fed or any(tensor not in twin for tensor in fed):
+        for layer in self._graph.layers:
+            fed = self._graph.fed(layer)
+            if (
+                self._graph.unreadable(layer)
+                or not fed
+                or any(tensor not in twin for tensor in fed)
+            ):
                 continue
             size = sum(self._graph.tensors[tensor].nbytes for tensor in fed)
             if size > self._limit:
@@ -330,7 +335,7 @@ class KernelLocalizer:
             if size > room:
                 groups.append([])
                 room = self._limit
-            groups[-1].append(one.index)
+            groups[-1].append(layer.index)
             room -= size
         groups = [group for group in groups if group]
         if onset is not None:
@@ -369,18 +374,20 @@ class KernelLocalizer:
     ) -> tuple[LayerDifference, ...]:
         return tuple(
             layer_difference(
-                layer_name(self._graph, one),
-                None if one.index in hidden else totals.get(one.index),
-                own_differences.get(one.index),
-                hidden=one.index in hidden,
+                layer_name(self._graph, layer),
+                None if layer.index in hidden else totals.get(layer.index),
+                own_differences.get(layer.index),
+                hidden=layer.index in hidden,
             )
-            for one in self._graph.layers
-            if one.index in totals or one.index in own_differences
+            for layer in self._graph.layers
+            if layer.index in totals or layer.index in own_differences
         )
 
 
 def _first_parted(totals: Mapping[int, Difference], hidden: Collection[int] = ()) -> int | None:
-    return min((at for at, one in totals.items() if one.parted and at not in hidden), default=None)
+    return min(
+        (at for at, total in totals.items() if total.parted and at not in hidden), default=None
+    )
 
 
 def _most(own_differences: Mapping[int, Difference]) -> int | None:

@@ -183,12 +183,12 @@ class KernelOnset:
 
         """
         own = [layer.own for layer in self.layers if layer.own is not None]
-        if any(one.parted for one in own):
+        if any(layer.parted for layer in own):
             return True
         equal = any(
-            one.total is not None and not one.total.parted
-            for one in self.layers
-            if self.onset is None or one.operator < self.onset.operator
+            layer.total is not None and not layer.total.parted
+            for layer in self.layers
+            if self.onset is None or layer.operator < self.onset.operator
         )
         if equal and (self.onset is not None or self.layers[-1].hidden):
             return True

@@ -61,9 +61,9 @@ class _Layers:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._layers = [one for one in graph.layers if one.name not in CONVERSIONS]
-        self.kinds = {one.index: self._kind(one) for one in self._layers}
-        self._read = {one.index: list(self._operands(one)) for one in self._layers}
+        self._layers = [layer for layer in graph.layers if layer.name not in CONVERSIONS]
+        self.kinds = {layer.index: self._kind(layer) for layer in self._layers}
+        self._read = {layer.index: list(self._operands(layer)) for layer in self._layers}
         self._readers: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for reader, operands in self._read.items():
             for place, (source, which) in enumerate(operands):
@@ -73,9 +73,9 @@ class _Layers:
 
     def names(self, layers: Sequence[int]) -> dict[int, str]:
         """Return the names of the output tensors of layers, without those that have none."""
-        made = {one: self._graph.operators[one].outputs[0] for one in layers}
-        named = {one: self._graph.tensors[tensor].name for one, tensor in made.items()}
-        return {one: name for one, name in named.items() if name}
+        made = {layer: self._graph.operators[layer].outputs[0] for layer in layers}
+        named = {operator: self._graph.tensors[tensor].name for operator, tensor in made.items()}
+        return {operator: name for operator, name in named.items() if name}
 
     def ancestry(self, known: Mapping[int, int], label: _Labels) -> dict[int, int]:
         """Return a number for each layer that says what it computes from; see `descent`."""
@@ -113,8 +113,8 @@ class _Layers:
         """The layers in the order of computing one output after the other; the unused ones last."""
         seen: dict[int, None] = {}
         unused = sorted(self._read, key=lambda layer: (str(self.kinds[layer]), layer))
-        waiting: list[tuple[Hashable, bool]] = [(one, False) for one in reversed(unused)]
-        waiting += [(self._source(one)[0], False) for one in reversed(self._graph.outputs)]
+        waiting: list[tuple[Hashable, bool]] = [(place, False) for place in reversed(unused)]
+        waiting += [(self._source(output)[0], False) for output in reversed(self._graph.outputs)]
         while waiting:
             layer, computed = waiting.pop()
             if layer not in self._read or layer in seen:  # an input, or a constant
@@ -176,17 +176,20 @@ def _by_structure(first: _Layers, second: _Layers, matched: Matches) -> Matches:
     places: list[dict[int, tuple[int, int]]] = []
     for layers, its in zip((first, second), known, strict=True):
         ancestry, descent = layers.ancestry(its, label), layers.descent(its, label)
-        places.append({one: (ancestry[one], descent[one]) for one in ancestry if one not in its})
+        places.append(
+            {layer: (ancestry[layer], descent[layer]) for layer in ancestry if layer not in its}
+        )
     equal = [_groups(*places)]
     equal += [
-        _groups(*({one: place[which] for one, place in its.items()} for its in places))
+        _groups(*({layer: place[which] for layer, place in its.items()} for its in places))
         for which in (0, 1)
     ]
     for groups in equal:
         if found := _single(groups):
             return {op: (there, "structure") for op, there in found.items()}
     kinds = (
-        {one: of.kinds[one] for one in its} for of, its in zip((first, second), places, strict=True)
+        {layer: of.kinds[layer] for layer in its}
+        for of, its in zip((first, second), places, strict=True)
     )
     for mine, theirs in chain(*equal, _groups(*kinds)):
         if found := _single(_groups(first.names(mine), second.names(theirs))):
@@ -233,7 +236,10 @@ def _by_order(first: _Layers, second: _Layers, matched: Matches) -> Matches:
 def _aligned(
     first: _Layers, layers: Sequence[int], second: _Layers, others: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    kinds, other_kinds = [first.kinds[one] for one in layers], [second.kinds[one] for one in others]
+    kinds, other_kinds = (
+        [first.kinds[layer] for layer in layers],
+        [second.kinds[other] for other in others],
+    )
     matcher = SequenceMatcher(None, kinds, other_kinds, autojunk=False)
     for _, start, end, other_start, other_end in matcher.get_opcodes():
         if end - start == other_end - other_start:

@@ -96,21 +96,21 @@ def margin_error(
     softened = {tensor for path in paths for tensor in path[:-1]}
     until = [path[0] for path in paths]
     asked = {
-        layer: [_key(one) for one in alternatives]
+        layer: [_key(alternative) for alternative in alternatives]
         for layer, alternatives in outputs.items()
         if all(
             original.made(op) not in softened and _runs_behind(graph, op, until, state)
             for op, _ in alternatives
         )
     }
-    distinct = {_key(one): one for layer in asked for one in outputs[layer]}
+    distinct = {_key(output): output for layer in asked for output in outputs[layer]}
     # Operators in execution order, so that what is cut out is the same in whatever order they come.
     altered = sorted(distinct, key=lambda key: key[0])
     reached = _led_to(original, [distinct[key] for key in altered], until, state)
     answers = read(
         [
-            [graph.tensors[tensor].raw(one[tensor]) for tensor in graph.outputs]
-            for one in (original_values, ends, *({**ends, **others} for others in reached))
+            [graph.tensors[tensor].raw(given[tensor]) for tensor in graph.outputs]
+            for given in (original_values, ends, *({**ends, **others} for others in reached))
         ]
     )
     return _departures(asked, altered, answers)
@@ -186,7 +186,7 @@ def _runs_behind(
 
 def _paths(graph: Graph) -> list[tuple[int, ...]]:
     """Return the way from each output that layers make back to its scores."""
-    made = {tensor for one in graph.layers for tensor in one.outputs}
+    made = {tensor for layer in graph.layers for tensor in layer.outputs}
     paths = [path_to_scores(graph, output) for output in graph.outputs if output in made]
     return [path if path[-1] in made else path[:1] for path in paths]
 
@@ -255,8 +255,8 @@ def answers_behind(
     reached = _led_to(original, [outputs[layer] for layer in asked], until, values)
     wanted, *others = read(
         [
-            [graph.tensors[tensor].raw(one[tensor]) for tensor in graph.outputs]
-            for one in (values, *({**values, **others} for others in reached))
+            [graph.tensors[tensor].raw(given[tensor]) for tensor in graph.outputs]
+            for given in (values, *({**values, **others} for others in reached))
         ]
     )
     return wanted, dict(zip(asked, others, strict=True))

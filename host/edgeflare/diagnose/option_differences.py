@@ -122,7 +122,7 @@ def option_differences(
 def _applied_behind(graph: Graph, op: int) -> set[str]:
     """Return the activation that follows an operator, where nothing else reads its output."""
     made = graph.operators[op].outputs[0]
-    readers = {one.name for one in graph.operators if made in one.inputs}
+    readers = {operator.name for operator in graph.operators if made in operator.inputs}
     return readers if readers <= _OWN_OPERATORS and made not in graph.outputs else set()
 
 

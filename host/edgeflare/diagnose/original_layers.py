@@ -56,7 +56,9 @@ class OriginalLayers:
 
     def before(self, operator: int) -> int:
         """Return the layer that is run before an operator; -1 for the first."""
-        return max((one.index for one in self.graph.layers if one.index < operator), default=-1)
+        return max(
+            (layer.index for layer in self.graph.layers if layer.index < operator), default=-1
+        )
 
     def capture(self, given: Values) -> State:
         """Run the original, and return its input and the outputs of its operators, by tensor.
@@ -168,7 +170,7 @@ class OriginalLayers:
             {tensor: next(ends) for tensor in tail_ends(self.graph, start, until)}
             for start in behind
         ]
-        return [with_unused_rows_zeroed(self.graph, one) for one in made]
+        return [with_unused_rows_zeroed(self.graph, array) for array in made]
 
     def _run(
         self, key: Hashable, cut: Callable[[], Part], inputs: Sequence[Real]

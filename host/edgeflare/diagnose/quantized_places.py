@@ -107,16 +107,18 @@ def quantized_places(
     standing_for = counterparts(compressed, original, matched)
     given = compressed.inputs[0]
     yield QuantizedPlace(INPUT, "output", given, *standing_for[given])
-    for one in compressed.layers:
-        quantizes = one.index in matched or one.name == "QUANTIZE"
-        if quantizes and one.outputs[0] in standing_for and one.name not in PRESCRIBED:
-            yield QuantizedPlace(one.index, "output", one.outputs[0], *standing_for[one.outputs[0]])
-        if one.index in matched and one.name in WEIGHTED:
-            behind = matched[one.index]
-            for first, second in constants_in_pairs(compressed, one.index, original, behind):
+    for layer in compressed.layers:
+        quantizes = layer.index in matched or layer.name == "QUANTIZE"
+        if quantizes and layer.outputs[0] in standing_for and layer.name not in PRESCRIBED:
+            yield QuantizedPlace(
+                layer.index, "output", layer.outputs[0], *standing_for[layer.outputs[0]]
+            )
+        if layer.index in matched and layer.name in WEIGHTED:
+            behind = matched[layer.index]
+            for first, second in constants_in_pairs(compressed, layer.index, original, behind):
                 stored = compressed.stored(first.index)
                 if stored is not None and stored.scales and len(first.shape) > 1:
-                    yield QuantizedPlace(one.index, "weights", first.index, second.index, behind)
+                    yield QuantizedPlace(layer.index, "weights", first.index, second.index, behind)
 
 
 def counterparts(
@@ -136,14 +138,14 @@ def counterparts(
 
     """
     found = {compressed.inputs[0]: (original.inputs[0], INPUT)}
-    for one in compressed.layers:
-        if not one.outputs:  # CALL_ONCE and ASSIGN_VARIABLE
+    for layer in compressed.layers:
+        if not layer.outputs:  # CALL_ONCE and ASSIGN_VARIABLE
             continue
-        if one.index in matched:
-            other = original.operators[matched[one.index]]
-            found[one.outputs[0]] = other.outputs[0], other.index
-        elif one.name in CONVERSIONS and one.inputs[0] in found:
-            found[one.outputs[0]] = found[one.inputs[0]]
+        if layer.index in matched:
+            other = original.operators[matched[layer.index]]
+            found[layer.outputs[0]] = other.outputs[0], other.index
+        elif layer.name in CONVERSIONS and layer.inputs[0] in found:
+            found[layer.outputs[0]] = found[layer.inputs[0]]
     return found
 
 
@@ -214,14 +216,16 @@ class BetterQuantization:
 
     def keep(self, places: Collection[QuantizedPlace]) -> None:
         """Forget all other places."""
-        self._ranges = {one: of for one, of in self._ranges.items() if one in places}
-        self._weights = {one: of for one, of in self._weights.items() if one in places}
+        self._ranges = {place: of for place, of in self._ranges.items() if place in places}
+        self._weights = {place: of for place, of in self._weights.items() if place in places}
         self.places = (*self._ranges, *self._weights)
 
     def on(self, observed: Observed) -> dict[QuantizedPlace, Quantized]:
         """Return the values at each place on an input, but for places that it does not show."""
-        exact = {one: observed.exact(one, self._compressed) for one in self.places}
-        shown = {one: values for one, values in exact.items() if values is not None}
+        exact = {
+            quantized: observed.exact(quantized, self._compressed) for quantized in self.places
+        }
+        shown = {quantized: values for quantized, values in exact.items() if values is not None}
         found = {}
         for place, before in self._by_own_weights(shown, observed).items():
             known, better = self._ranges[place]
@@ -265,12 +269,15 @@ class BetterQuantization:
             return {}
         file, better = (
             self._altered(
-                tried, observed, {one.original: self._weights[one][side] for one in tried}, name
+                tried,
+                observed,
+                {place.original: self._weights[place][side] for place in tried},
+                name,
             )
             for side, name in enumerate(("file", "better"))
         )
-        made = {one: self._original.made(one.behind) for one in tried}
-        return {one: Quantized(shown[one], file[at], better[at]) for one, at in made.items()}
+        made = {place: self._original.made(place.behind) for place in tried}
+        return {place: Quantized(shown[place], file[at], better[at]) for place, at in made.items()}
 
     def _altered(
         self,
@@ -340,5 +347,5 @@ def _weights_by_channel(tensor: GraphTensor, real: Real, axis: int) -> Real:
 def _worst_channel(off: Real, better: Real, axis: int) -> float:
     """Return by what the squared error of weights is larger, in the channel where it is most so."""
     others = tuple(at for at in range(off.ndim) if at != axis)
-    squares, best = (np.square(one).mean(axis=others) for one in (off, better))
+    squares, best = (np.square(values).mean(axis=others) for values in (off, better))
     return float((squares / np.maximum(best, 1e-30)).max(initial=0.0))

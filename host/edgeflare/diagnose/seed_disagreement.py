@@ -101,9 +101,9 @@ def disagreement_of_values(first: Sequence[Answer], second: Sequence[Answer]) ->
     """Compare two arms' values, texts or the like of the same seeds, at least one."""
     pairs = list(zip(first, second, strict=True))
     return Disagreement(
-        rate=sum(one.differs(other) for one, other in pairs) / len(pairs),
+        rate=sum(answer.differs(other) for answer, other in pairs) / len(pairs),
         classes=0.0,
-        varied=any(one.differs(second[0]) for one in second[1:]),
+        varied=any(answer.differs(second[0]) for answer in second[1:]),
         distance=round(float(np.mean([_distance_of_values(*pair) for pair in pairs])), 9),
     )
 
@@ -182,15 +182,17 @@ def readings(
 
     known: dict[str, Callable[[NDArray[np.uint8]], Answered]] = {}
     if channels >= 3:
-        known["read with its channels in reverse order"] = through(own, lambda one: one[..., ::-1])
+        known["read with its channels in reverse order"] = through(
+            own, lambda pixels: pixels[..., ::-1]
+        )
         known["given its channels in reverse order, each preprocessed as its own"] = reversed_behind
     if height == width:
         known["read with rows and columns exchanged"] = through(
-            own, lambda one: one.transpose(1, 0, 2)
+            own, lambda pixels: pixels.transpose(1, 0, 2)
         )
-    known["read upside down"] = through(own, lambda one: one[::-1])
-    known["read from right to left"] = through(own, lambda one: one[:, ::-1])
-    known["read as its negative"] = through(own, lambda one: 255 - one)
+    known["read upside down"] = through(own, lambda pixels: pixels[::-1])
+    known["read from right to left"] = through(own, lambda pixels: pixels[:, ::-1])
+    known["read as its negative"] = through(own, lambda pixels: 255 - pixels)
     for name, preset in PRESETS.items():
         fits = all(len(values) in (1, channels) for values in (preset.mean, preset.std))
         other = replace(

@@ -158,7 +158,10 @@ def ask_with_stages(
                 keys, added = _votes_on_keys(
                     {key: _given_at(rows, at) for key, rows in single.items()},
                     _given_at(own_rows, at),
-                    [(rows[None], [_at(one, at) for one in batches]) for rows, batches in known],
+                    [
+                        (rows[None], [_at(batch, at) for batch in batches])
+                        for rows, batches in known
+                    ],
                     lambda given: repeated(session, given, OTHER_REPEATS),
                     read,
                     most - REPEATS - OTHER_REPEATS,

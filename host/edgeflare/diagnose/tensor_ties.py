@@ -109,14 +109,14 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     }
     fixed = {*graph.inputs, *graph.outputs}
     fixed |= {tensor for tensor in tied if tensor not in graph.made_by}
-    for one in graph.operators:
-        touched = [tensor for tensor in (*one.inputs, *one.outputs) if tensor in tied]
-        if one.name in _TYING:
+    for operator in graph.operators:
+        touched = [tensor for tensor in (*operator.inputs, *operator.outputs) if tensor in tied]
+        if operator.name in _TYING:
             for tensor in touched[1:]:
                 tied[_root(tied, tensor)] = _root(tied, touched[0])
-        elif one.name in PRESCRIBED:
-            fixed.update(one.outputs)
-        elif one.name not in _RESCALING | _UNQUANTIZED_OUTPUT:
+        elif operator.name in PRESCRIBED:
+            fixed.update(operator.outputs)
+        elif operator.name not in _RESCALING | _UNQUANTIZED_OUTPUT:
             fixed.update(touched)
     fixed |= {tensor for tensor in tied if graph.tensors[tensor].variable}
     kept = {_root(tied, tensor) for tensor in fixed if tensor in tied}
@@ -124,12 +124,12 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     for tensor in tied:
         groups.setdefault(_root(tied, tensor), []).append(tensor)
     found = (_group(graph, group) for root, group in groups.items() if root not in kept)
-    return tuple(sorted(found, key=lambda one: min(_made(graph, one))))
+    return tuple(sorted(found, key=lambda tie: min(_made(graph, tie))))
 
 
 def consumers(graph: Graph, tensor: int) -> tuple[GraphOp, ...]:
     """Return the operators that read a tensor."""
-    return tuple(one for one in graph.operators if tensor in one.inputs)
+    return tuple(operator for operator in graph.operators if tensor in operator.inputs)
 
 
 def joined_by(graph: Graph, tensor: int) -> Iterator[GraphOp]:
@@ -139,10 +139,10 @@ def joined_by(graph: Graph, tensor: int) -> Iterator[GraphOp]:
     """
     waiting = [tensor]
     while waiting:
-        for one in consumers(graph, waiting.pop(0)):
-            if one.name in JOINING:
-                yield one
-            waiting += one.outputs if moves_values(one) else ()
+        for consumer in consumers(graph, waiting.pop(0)):
+            if consumer.name in JOINING:
+                yield consumer
+            waiting += consumer.outputs if moves_values(consumer) else ()
 
 
 def moves_values(one: GraphOp) -> bool:

@@ -432,7 +432,7 @@ def _shares(evidence: Evidence) -> MarginShares | None:
     margins = (
         _margins_of_labels(arms)
         if not answers or (answers[0].counted and len(answers[0].scores))
-        else [one.margin(answers[0]) for one in answers]
+        else [answer.margin(answers[0]) for answer in answers]
     )
     return _shares_of_margins(margins) if len(margins) == len(votes) else None
 

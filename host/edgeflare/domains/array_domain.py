@@ -148,8 +148,8 @@ class ArrayDomain(Domain):
         every = np.stack(fingerprints)
         most = MOST_RMS**2 * every.shape[1]
         return sum(
-            int(np.count_nonzero(np.square(every - one).sum(1) <= most) > 1)
-            for one in every  # each is near to itself
+            int(np.count_nonzero(np.square(every - row).sum(1) <= most) > 1)
+            for row in every  # each is near to itself
         )
 
 

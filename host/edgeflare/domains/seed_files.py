@@ -22,15 +22,15 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    inside = [one for one in sorted(path.iterdir()) if not one.name.startswith(".")]
-    files = [one for one in inside if one.suffix.lower() in suffixes and one.is_file()]
+    inside = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]
+    files = [entry for entry in inside if entry.suffix.lower() in suffixes and entry.is_file()]
     if files:
         return files
     return [
         file
-        for one in inside
-        if one.is_dir()
-        for file in sorted(one.iterdir())
+        for entry in inside
+        if entry.is_dir()
+        for file in sorted(entry.iterdir())
         if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
     ]
 
@@ -84,7 +84,7 @@ def require_seeds(path: Path, what: str) -> None:
 
     """
     if not path.exists():
-        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        like = path_suggestion(path, lambda other: other.is_dir() or other.suffix == ".npz")
         raise UserError(
             f"there are no seeds at {path}{like}: give an .npz file or a folder of {what}"
         )

@@ -176,9 +176,9 @@ class TokensDomain(Domain):
             ids = json_value(data)
         except ValueError:
             return None
-        if not isinstance(ids, list) or not all(type(one) is int for one in ids):
+        if not isinstance(ids, list) or not all(type(id_) is int for id_ in ids):
             return None
-        if not all(INT32.min <= one <= INT32.max for one in ids):
+        if not all(INT32.min <= id_ <= INT32.max for id_ in ids):
             return None
         return np.array(ids, np.int32)
 
@@ -195,8 +195,8 @@ class TokensDomain(Domain):
         every = np.stack(fingerprints)
         most = int(MOST_DIFFERING * every.shape[1])
         return sum(
-            int(np.count_nonzero(np.count_nonzero(every != one, axis=1) <= most) > 1)
-            for one in every  # each is near to itself
+            int(np.count_nonzero(np.count_nonzero(every != row, axis=1) <= most) > 1)
+            for row in every  # each is near to itself
         )
 
     def _token_sets(self) -> TokenSets:
@@ -209,7 +209,7 @@ class TokensDomain(Domain):
 
 
 def _refuse_unknown_ids(what: str, ids: Collection[int], vocabulary: int) -> None:
-    unknown = sorted(one for one in ids if not 0 <= one < vocabulary)
+    unknown = sorted(id_ for id_ in ids if not 0 <= id_ < vocabulary)
     if unknown:
         raise UserError(f"{what}: ids have to be 0 to {vocabulary - 1}, not {unknown}")
 
@@ -265,11 +265,11 @@ def _read(file: Path, length: int) -> list[int]:
         raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
     except ValueError:
         ids = None
-    if not isinstance(ids, list) or not all(type(one) is int for one in ids):
+    if not isinstance(ids, list) or not all(type(id_) is int for id_ in ids):
         raise UserError(f"seeds: {file} is no list of ids: correct or remove it")
     if len(ids) != length:
         raise UserError(f"seeds: {file} has {len(ids)} ids, but the model takes {length}")
-    if not all(0 <= one < 2**31 for one in ids):
+    if not all(0 <= id_ < 2**31 for id_ in ids):
         raise UserError(f"seeds: {file} has numbers that are no ids: correct or remove it")
     return ids
 

@@ -50,7 +50,9 @@ class CommandJob(FleetJob):
     def units(self) -> tuple[WorkUnit, ...]:
         """One unit for each class, named after it."""
         named = class_names(self.classes)
-        return tuple(WorkUnit(name, one, self.command) for one, name in named.items())
+        return tuple(
+            WorkUnit(name, device_class, self.command) for device_class, name in named.items()
+        )
 
     @property
     def places(self) -> tuple[Path, ...]:
@@ -67,9 +69,12 @@ class CommandJob(FleetJob):
 
     def look_lines(self) -> list[str]:
         """Return what would be done, a line each; no host is asked."""
-        offered = [(one, self.offered([one])) for one in self.classes]
+        offered = [(class_, self.offered([class_])) for class_ in self.classes]
         return [
-            *(f"devices of the class {one}: {len(on)}, on {hosts_of(on)}" for one, on in offered),
+            *(
+                f"devices of the class {device_class}: {len(on)}, on {hosts_of(on)}"
+                for device_class, on in offered
+            ),
             f"on one device of each class: edgeflare {shown_command(self.command)}",
             f"would write {self.out} and {self.folder.path}; nothing was written",
         ]
@@ -173,10 +178,10 @@ class AdditionJob(CommandJob):
 def class_names(classes: Sequence[str]) -> dict[str, str]:
     """Return a name for the folder of each class; of `adb://…` it is a plain one."""
     names: dict[str, str] = {}
-    for one in classes:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", one).strip("-.") or "class"
+    for class_ in classes:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", class_).strip("-.") or "class"
         choices = (plain, *(f"{plain}-{n}" for n in range(2, len(classes) + 1)))
-        names[one] = next(name for name in choices if name not in names.values())
+        names[class_] = next(name for name in choices if name not in names.values())
     return names
 
 
@@ -206,10 +211,10 @@ def command_place(
         return path
     if path.exists() and not path.is_dir():
         raise UserError(f"{path} is a file: name a folder with --out")
-    places = [path / one for one in class_names(classes).values()]
-    for one in places:
-        RunDirectory.check(one, overwrite=overwrite)
-    if path.is_dir() and any(path.iterdir()) and not any(one.is_dir() for one in places):
+    places = [path / class_name for class_name in class_names(classes).values()]
+    for place in places:
+        RunDirectory.check(place, overwrite=overwrite)
+    if path.is_dir() and any(path.iterdir()) and not any(place.is_dir() for place in places):
         raise UserError(
             f"{path} is neither empty nor of the runs of these classes: name another folder with"
             " --out"

@@ -71,7 +71,7 @@ class Fleet:
             UserError: nobody offers one of them.
 
         """
-        return tuple(place for one in classes for place in self._of_class(one))
+        return tuple(place for class_ in classes for place in self._of_class(class_))
 
     def _of_class(self, device_class: str) -> tuple[DevicePlace, ...]:
         if device_class in _RESERVED:
@@ -146,9 +146,9 @@ def read_fleet(path: Path) -> Fleet:
         raise UserError(f"{path} names no hosts: write a [hosts.NAME] for each")
     fleet = Fleet(tuple(_host(path, name, said) for name, said in hosts.items()))
     addresses = [host.address for host in fleet.hosts]
-    for one in addresses:
-        if addresses.count(one) > 1:
-            raise UserError(f"{path}: two hosts have the address {one}")
+    for address in addresses:
+        if addresses.count(address) > 1:
+            raise UserError(f"{path}: two hosts have the address {address}")
     return fleet
 
 
@@ -163,7 +163,11 @@ def _host(path: Path, name: str, said: Any) -> FleetHost:
         raise UserError(f"{where}: address is the IP address that the host has in the cluster")
     if not isinstance(devices, Mapping) or not devices:
         raise UserError(f"{where}: devices are names or a number, by their class")
-    return FleetHost(name, address, {one: _devices(where, one, n) for one, n in devices.items()})
+    return FleetHost(
+        name,
+        address,
+        {device_class: _devices(where, device_class, n) for device_class, n in devices.items()},
+    )
 
 
 def _is_address(said: str) -> bool:
@@ -181,7 +185,7 @@ def _devices(where: str, device_class: str, said: Any) -> tuple[str, ...]:
         )
     if isinstance(said, int) and not isinstance(said, bool) and 0 < said <= _MOST_OF_A_CLASS:
         return (device_class,) * said
-    if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):
+    if isinstance(said, list) and said and all(isinstance(word, str) and word for word in said):
         if len(set(said)) < len(said):
             raise UserError(f"{where}: {device_class} names a device twice")
         return tuple(said)

@@ -202,12 +202,12 @@ def opened_fleet(
         stack.callback(folder.remove_unused)
         # Claimed before the work begins, so that they are there in the end.
         outputs = {
-            one: stack.enter_context(
+            place: stack.enter_context(
                 job.kind.claim(
-                    one, overwrite=job.overwrite or job.resume, by="a command with --fleet"
+                    place, overwrite=job.overwrite or job.resume, by="a command with --fleet"
                 )
             )
-            for one in job.places
+            for place in job.places
         }
         with cluster(job.hosts.address, fleet):
             from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra

@@ -95,7 +95,9 @@ class SearchJob(FleetJob):
         if not (self.resume and folder.is_of(self.request) and folder.output.is_made(self.out)):
             return False
         parts, rest = folder.kept_parts(), [_REST] if self._has_rest else []
-        return parts is not None and all(folder.ending(one) is not None for one in (*parts, *rest))
+        return parts is not None and all(
+            folder.ending(part) is not None for part in (*parts, *rest)
+        )
 
     def run_all(self, runs: UnitRuns) -> bool:
         """Evaluate the seeds, search from them, and measure the rest; whether all is done."""

@@ -167,10 +167,10 @@ class UnitRuns:
         """Take what attempts have reported, and note which have ended."""
         ended = self.engine.ended(WAIT_SECONDS)
         self._take_reports()  # the last backup of what was lost among them
-        for one in ended:
-            self._end(one)
-        for one in self._silent():
-            self._end(one)
+        for attempt in ended:
+            self._end(attempt)
+        for attempt in self._silent():
+            self._end(attempt)
 
     def end(self) -> None:
         """Show that nothing more is done."""
@@ -181,7 +181,7 @@ class UnitRuns:
 
     def _begin_attempts(self) -> None:
         """Begin an attempt on each device that is free, as long as units wait."""
-        busy = {one.place for one in self._under_way.values()}
+        busy = {running.place for running in self._under_way.values()}
         self.state.drained = self.folder.drained(place.host for place in self.places)
         for place, shown in zip(self.places, self.state.places, strict=True):
             shown.away = not self.engine.is_up(place)
@@ -205,7 +205,9 @@ class UnitRuns:
                 yield place, shown
 
     def _next_of(self, classes: Container[str]) -> WorkUnit | None:
-        return next((one for one in self._waiting if one.device_class in classes), None)
+        return next(
+            (work_unit for work_unit in self._waiting if work_unit.device_class in classes), None
+        )
 
     def _begin(self, unit: WorkUnit, place: DevicePlace) -> None:
         shown = self._units[unit.name]
@@ -232,8 +234,8 @@ class UnitRuns:
         now = time.monotonic()
         silent = [
             name
-            for name, one in self._under_way.items()
-            if one.heard is not None and now - one.heard > SILENT_SECONDS
+            for name, running in self._under_way.items()
+            if running.heard is not None and now - running.heard > SILENT_SECONDS
         ]
         for name in silent:
             self.engine.give_up(name)
@@ -333,12 +335,15 @@ class UnitRuns:
     def _is_last(self, state: PlaceState) -> bool:
         """Whether no other device could do a unit that has not failed yet."""
         device_class = self.places[self.state.places.index(state)].device_class
-        if any(of is not state and one.device_class == device_class for one, of in self._usable()):
+        if any(
+            of is not state and device_place.device_class == device_class
+            for device_place, of in self._usable()
+        ):
             return False
         return any(
-            one.device_class == device_class
-            and not (self._failed[one.name] or self._lost[one.name])
-            for one in self._waiting
+            work_unit.device_class == device_class
+            and not (self._failed[work_unit.name] or self._lost[work_unit.name])
+            for work_unit in self._waiting
         )
 
     def _take_reports(self) -> None:
@@ -362,8 +367,8 @@ class UnitRuns:
         if not at_once and now < self._show_again:
             return
         self.state.seconds = now
-        for one in self._under_way.values():
-            one.shown.seconds = now - one.shown.began
+        for running in self._under_way.values():
+            running.shown.seconds = now - running.shown.began
         self.folder.show(self.state)
         self.shown(self.state)
         ended = self._now()
@@ -376,8 +381,12 @@ class UnitRuns:
         return time.monotonic() - self._began
 
     def _why_none(self) -> str:
-        why = [f"{one.place}: {one.quarantined}" for one in self.state.places if one.quarantined]
-        down = sorted({one.host for one in self.state.places if one.away})
+        why = [
+            f"{place.place}: {place.quarantined}"
+            for place in self.state.places
+            if place.quarantined
+        ]
+        down = sorted({place.host for place in self.state.places if place.away})
         return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (
             "all hosts are drained (`edgeflare fleet drain RUN HOST --undo` gives one work again)"
         )

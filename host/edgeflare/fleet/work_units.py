@@ -104,10 +104,10 @@ def filled_command(command: Sequence[str], words: Mapping[str, str], *, resume: 
         resume: whether it goes on with what an earlier attempt had.
 
     """
-    told = [words.get(one, one) for one in command if one != RESUME or resume]
-    return ["--resume" if one == RESUME else one for one in told]
+    told = [words.get(argument, argument) for argument in command if argument != RESUME or resume]
+    return ["--resume" if argument == RESUME else argument for argument in told]
 
 
 def shown_command(command: Sequence[str]) -> str:
     """Return a command as people read it."""
-    return shlex.join(one.replace("\0", "") for one in command if one != RESUME)
+    return shlex.join(argument.replace("\0", "") for argument in command if argument != RESUME)

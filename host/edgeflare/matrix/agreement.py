@@ -44,23 +44,27 @@ def agreements(
 
     """
     by_input = zip(zip(*outcomes.values(), strict=True), goals, strict=True)
-    return [_agreement(dict(zip(outcomes, one, strict=True)), goal) for one, goal in by_input]
+    return [
+        _agreement(dict(zip(outcomes, answers, strict=True)), goal) for answers, goal in by_input
+    ]
 
 
 def _agreement(outcomes: Mapping[str, Outcome], goal: Goal) -> InputAgreement:
-    answers = {name: one[Arm.DEVICE] for name, one in outcomes.items()}
+    answers = {name: outcome[Arm.DEVICE] for name, outcome in outcomes.items()}
     names = list(answers)
     apart = tuple(
-        (one, other)
-        for at, one in enumerate(names)
+        (name, other)
+        for at, name in enumerate(names)
         for other in names[at + 1 :]
-        if _apart(answers[one], answers[other], goal)
+        if _apart(answers[name], answers[other], goal)
     )
     alone = None
     if len(names) >= FEWEST and len(apart) == len(names) - 1:
         alone = next((name for name in names if all(name in pair for pair in apart)), None)
     return InputAgreement(
-        deviating=tuple(name for name, one in outcomes.items() if goal.met(one) is not None),
+        deviating=tuple(
+            name for name, outcome in outcomes.items() if goal.met(outcome) is not None
+        ),
         alone=alone,
         apart=apart,
     )

@@ -113,11 +113,11 @@ def conform_matrix(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatr
 
     """
     done: dict[str, ConformDocument] = {
-        one.profile.kernels: one.result for one in runs if one.result is not None
+        run.profile.kernels: run.result for run in runs if run.result is not None
     }
     results = {kernels: dict(_results(document)) for kernels, document in done.items()}
     wrong = sorted(
-        {cell for by in results.values() for cell, one in by.items() if one.state == "wrong"}
+        {cell for by in results.values() for cell, result in by.items() if result.state == "wrong"}
     )
     untried = CellResult("not tried")
     cells = {
@@ -125,14 +125,14 @@ def conform_matrix(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatr
     }
     alone = {cell: one for cell, by in cells.items() if (one := _alone(by)) is not None}
     rows = (_figures(kernels, done[kernels], by, alone) for kernels, by in results.items())
-    refused: dict[str, str] = {one.profile.kernels: one.refused for one in runs if one.refused}
+    refused: dict[str, str] = {run.profile.kernels: run.refused for run in runs if run.refused}
     return ConformMatrix(tuple(rows), cells, alone, refused)
 
 
 def _results(document: ConformDocument) -> Iterator[tuple[Cell, CellResult]]:
-    refused = {(one.operator, one.type) for one in document.refused if one.always}
-    for one in document.cells:
-        cell = (one.operator, one.type)
+    refused = {(models.operator, models.type) for models in document.refused if models.always}
+    for verdicts in document.cells:
+        cell = (verdicts.operator, verdicts.type)
         yield cell, CellResult("refused" if cell in refused else "right")
     worst: dict[Cell, list[FoundFault]] = {}
     for found in document.findings:
@@ -150,8 +150,8 @@ def _size(finding: FoundFault) -> tuple[bool, float]:
 
 
 def _alone(by: Mapping[str, CellResult]) -> str | None:
-    taken = {kernels: one for kernels, one in by.items() if one.state in ("right", "wrong")}
-    wrong = [kernels for kernels, one in taken.items() if one.state == "wrong"]
+    taken = {kernels: cell for kernels, cell in by.items() if cell.state in ("right", "wrong")}
+    wrong = [kernels for kernels, cell in taken.items() if cell.state == "wrong"]
     return wrong[0] if len(wrong) == 1 and len(taken) >= FEWEST else None
 
 
@@ -162,7 +162,7 @@ def _figures(
     alone: Mapping[Cell, str],
 ) -> ConformFigures:
     device = document.device
-    states = [one.state for one in by.values()]
+    states = [cell.state for cell in by.values()]
     model, tried = document.model, ""
     if model is not None:
         tried = " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])
@@ -174,8 +174,8 @@ def _figures(
         taken=len(states) - states.count("refused"),
         refused=states.count("refused"),
         wrong=states.count("wrong"),
-        alone=sum(one == kernels for one in alone.values()),
-        new=sum(one.is_new for one in document.findings),
+        alone=sum(name == kernels for name in alone.values()),
+        new=sum(finding.is_new for finding in document.findings),
         tried=tried,
     )
 
@@ -200,21 +200,23 @@ class RetryMatrix:
 
 def retry_matrix(runs: Sequence[KernelSetRun[Sequence[RetriedFinding]]]) -> RetryMatrix:
     """Compare what became of the same findings on several kernel sets."""
-    done = [(one.profile.kernels, one.result) for one in runs if one.result is not None]
+    done = [(run.profile.kernels, run.result) for run in runs if run.result is not None]
     kernels = tuple(name for name, _ in done)
     by_finding = list(zip(*(found for _, found in done), strict=True))
-    outcomes = tuple(tuple(one.outcome for one in several) for several in by_finding)
+    outcomes = tuple(tuple(finding.outcome for finding in several) for several in by_finding)
     return RetryMatrix(
         kernels,
         tuple(several[0].finding for several in by_finding),
         outcomes,
-        tuple(_failing_alone(kernels, one) for one in outcomes),
+        tuple(_failing_alone(kernels, outcome) for outcome in outcomes),
     )
 
 
 def _failing_alone(kernels: Sequence[str], outcomes: Sequence[str]) -> str | None:
     fails = [
-        name for name, one in zip(kernels, outcomes, strict=True) if one in ("still", "otherwise")
+        name
+        for name, outcome in zip(kernels, outcomes, strict=True)
+        if outcome in ("still", "otherwise")
     ]
     return fails[0] if len(fails) == 1 and "mended" in outcomes else None
 
@@ -266,7 +268,9 @@ def _row_figures(one: ConformFigures) -> tuple[str, ...]:
 
 
 def _cell(matrix: ConformMatrix, cell: Cell, results: Sequence[CellResult]) -> tuple[str, ...]:
-    shown = (one.worst if one.state == "wrong" else _STATES[one.state] for one in results)
+    shown = (
+        result.worst if result.state == "wrong" else _STATES[result.state] for result in results
+    )
     return " ".join(cell), *shown, matrix.alone.get(cell, "")
 
 

@@ -101,7 +101,7 @@ class KernelSetRunner:
 
         """
         profiles = kernel_set_devices(self.device, self.trust)
-        return _run_on_each(profiles, lambda one: look(one, self.out / one.kernels))
+        return _run_on_each(profiles, lambda profile: look(profile, self.out / profile.kernels))
 
     def _run_each(self, run: Callable[[Profile, Path], Result]) -> list[KernelSetRun[Result]]:
         profiles = kernel_set_devices(self.device, self.trust)
@@ -121,7 +121,14 @@ class KernelSetRunner:
 
         runs = _run_on_each(profiles, announced)
         if self.overwrite:
-            remove_other_runs(self.out, {one.profile.kernels for one in runs if not one.refused})
+            remove_other_runs(
+                self.out,
+                {
+                    kernel_set_run.profile.kernels
+                    for kernel_set_run in runs
+                    if not kernel_set_run.refused
+                },
+            )
         return runs
 
 
@@ -134,6 +141,6 @@ def _run_on_each(
             done.append(KernelSetRun(profile, run(profile)))
         except RefusedByDevice as refused:
             done.append(KernelSetRun(profile, refused=str(refused)))
-    if all(one.refused for one in done):
+    if all(kernel_set_run.refused for kernel_set_run in done):
         raise UserError(f"no kernel set takes the model; the first of them: {done[0].refused}")
     return done

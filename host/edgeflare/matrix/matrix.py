@@ -75,7 +75,7 @@ class Matrix:
 
     def apart(self) -> dict[tuple[str, str], int]:
         """Return on how many inputs two kernel sets differ, by pair; of pairs that do."""
-        return dict(Counter(pair for one in self.agreement for pair in one.apart))
+        return dict(Counter(pair for agreement in self.agreement for pair in agreement.apart))
 
 
 def matrix_of(
@@ -93,12 +93,12 @@ def matrix_of(
         outcomes: an outcome for each input, by kernel set.
 
     """
-    document = next(one.result for one in runs if one.result is not None)
+    document = next(run.result for run in runs if run.result is not None)
     goal = document.plan.goal
-    goals = [goal.unmutated if one.unmutated else goal for one in triggers]
+    goals = [goal.unmutated if trigger.unmutated else goal for trigger in triggers]
     agreement = agreements(outcomes, goals)
-    deviating = Counter(name for one in agreement for name in one.deviating)
-    alone = Counter(one.alone for one in agreement)
+    deviating = Counter(name for input_agreement in agreement for name in input_agreement.deviating)
+    alone = Counter(input_agreement.alone for input_agreement in agreement)
     rows = tuple(
         _figures(run, deviating[run.profile.kernels], alone[run.profile.kernels]) for run in runs
     )
@@ -144,15 +144,15 @@ def evaluate_on_each(
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    inputs = [one.input for one in triggers]
-    seed_ids = [one.seed_id for one in triggers]
+    inputs = [trigger.input for trigger in triggers]
+    seed_ids = [trigger.seed_id for trigger in triggers]
     outcomes: dict[str, list[Outcome]] = {profile.kernels: [] for profile in profiles}
     for profile in profiles if triggers else ():
         with ExitStack() as stack:
             opened = opened_on(profile, stack)
             arms = tuple(opened.panel.arms)
             evaluated = opened.evaluate(inputs, seed_ids, arms, stopped)
-            outcomes[profile.kernels] = [one.outcome for one in evaluated]
+            outcomes[profile.kernels] = [query.outcome for query in evaluated]
         if len(outcomes[profile.kernels]) < len(inputs):
             return None
     return outcomes
@@ -202,4 +202,4 @@ def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
                 name, entry.image, entry.seed_id, entry.sha256, stored, entry.distortion.l2 == 0.0
             )
             found.setdefault((entry.seed_id, entry.sha256), trigger)
-    return sorted(found.values(), key=lambda one: (one.seed_id, one.run))
+    return sorted(found.values(), key=lambda other: (other.seed_id, other.run))

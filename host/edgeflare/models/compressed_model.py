@@ -252,7 +252,9 @@ def dequantized(content: bytes, source: str = "the model") -> bytes:
 
     """
     graph = Graph(content, source)
-    quantized = {one.index for one in graph.tensors if one.scales and one.dtype.startswith(_INTS)}
+    quantized = {
+        tensor.index for tensor in graph.tensors if tensor.scales and tensor.dtype.startswith(_INTS)
+    }
     if not quantized:
         raise UserError(f"{source} has no quantized tensors: leave {DEQUANTIZED} out of --ensemble")
     return _Dequantization(content, graph, quantized).content()
@@ -286,10 +288,12 @@ class _Dequantization:
     def content(self) -> bytes:
         """Return the finished file."""
         self._join_conversions()
-        operators = [one for one in self._main.operators if not self._converts_nothing(one)]
-        for one in operators:
-            one.inputs = self._all_now(one.inputs)
-            one.outputs = self._all_now(one.outputs)
+        operators = [
+            operator for operator in self._main.operators if not self._converts_nothing(operator)
+        ]
+        for operator in operators:
+            operator.inputs = self._all_now(operator.inputs)
+            operator.outputs = self._all_now(operator.outputs)
         kept = self._with_ranges(operators)
         self._main.operators = []
         for given in self._graph.inputs:
@@ -303,13 +307,16 @@ class _Dequantization:
 
     def _with_ranges(self, operators: list[Any]) -> list[Any]:
         """Return the operators, each with two behind it that keep its outputs in their ranges."""
-        limits = {self._now(one): _range(self._graph.tensors[one]) for one in self._quantized}
+        limits = {
+            self._now(quantized): _range(self._graph.tensors[quantized])
+            for quantized in self._quantized
+        }
         kept: list[Any] = []
-        for one in operators:
-            made = [int(tensor) for tensor in one.outputs]
+        for operator in operators:
+            made = [int(tensor) for tensor in operator.outputs]
             bounded = {tensor: limits[tensor] for tensor in made if tensor in limits}
             wide = {tensor: self._another(tensor) for tensor in bounded}
-            one.outputs = [wide.get(tensor, tensor) for tensor in made]
+            operator.outputs = [wide.get(tensor, tensor) for tensor in made]
             self._main.operators = []
             for tensor, (low, high) in bounded.items():
                 below = self._another(tensor)
@@ -317,7 +324,7 @@ class _Dequantization:
                 most = self._writer.constant("", np.asarray(high, np.float32))
                 self._writer.operator("MINIMUM", [wide[tensor], most], below)
                 self._writer.operator("MAXIMUM", [below, least], tensor)
-            kept += [one, *self._main.operators]
+            kept += [operator, *self._main.operators]
         return kept
 
     def _another(self, index: int) -> int:
@@ -326,10 +333,10 @@ class _Dequantization:
 
     def _join_conversions(self) -> None:
         """Let both sides of a conversion between floats be one tensor."""
-        for one in self._graph.operators:
-            if one.name not in _CONVERSIONS or one.index in self._graph.preparing:
+        for operator in self._graph.operators:
+            if operator.name not in _CONVERSIONS or operator.index in self._graph.preparing:
                 continue
-            (given,), (made,) = one.inputs, one.outputs
+            (given,), (made,) = operator.inputs, operator.outputs
             if not (self._is_float(given) and self._is_float(made)):
                 continue
             if made in self._graph.outputs and made not in self._ends:

@@ -40,7 +40,7 @@ def with_unused_rows_zeroed(
 
     """
     found = dict(values)
-    if not any(one.name == POST_PROCESSING for one in graph.operators):
+    if not any(operator.name == POST_PROCESSING for operator in graph.operators):
         return found
     for tensor, array in values.items():
         maker = graph.origin(tensor)
@@ -65,9 +65,9 @@ def batch_with_unused_rows_zeroed(
 
     """
     counts = {
-        one.operator: at
-        for at, one in enumerate(makers)
-        if one is not None and one.name == POST_PROCESSING and one.at == _COUNT
+        operator.operator: at
+        for at, operator in enumerate(makers)
+        if operator is not None and operator.name == POST_PROCESSING and operator.at == _COUNT
     }
     if not counts or not len(batch.outputs):
         return batch

@@ -143,14 +143,14 @@ class _Reader:
             raise ValueError(f"its tables have more than {_MOST_LAYOUTS} layouts")
         made = getattr(schema, f"{name}T")
         plan = _Plan(functools.partial(object.__new__, made), vars(made()))
-        for one in fields_of(name):
-            known = one.slot + _SLOT.size <= len(layout)
-            place = _SLOT.unpack_from(layout, one.slot)[0] if known else 0
-            if place and one.kind == "union":
-                plan.unions.append((one.name, one.of, place))
+        for slot in fields_of(name):
+            known = slot.slot + _SLOT.size <= len(layout)
+            place = _SLOT.unpack_from(layout, slot.slot)[0] if known else 0
+            if place and slot.kind == "union":
+                plan.unions.append((slot.name, slot.of, place))
             elif place:
-                plan.present.append((one.name, self._reading(one), place))
-            plan.width += one.width if place else 0
+                plan.present.append((slot.name, self._reading(slot), place))
+            plan.width += slot.width if place else 0
         self._plans[name, layout] = plan
         return plan
 
@@ -221,14 +221,14 @@ class _SchemaField:
 def fields_of(name: str) -> tuple[_SchemaField, ...]:
     """Return the fields of a class of the schema, such as "Tensor"."""
     found = (_field(name, key) for key in vars(getattr(schema, f"{name}T")()))
-    return tuple(one for one in found if one is not None)
+    return tuple(known for known in found if known is not None)
 
 
 @functools.cache
 def _end_of_slots(name: str) -> int:
     """Return the size of the largest layout that a class of the schema can have, in bytes."""
     first = 2 * _BYTES_OF_SLOT  # after the sizes of the layout and of the table
-    return max((one.slot + _BYTES_OF_SLOT for one in fields_of(name)), default=first)
+    return max((slot.slot + _BYTES_OF_SLOT for slot in fields_of(name)), default=first)
 
 
 class _Noting:
@@ -284,5 +284,9 @@ def _field(name: str, key: str) -> _SchemaField | None:
     of: Any = None if table.kind == "text" else type(found).__name__
     if table.kind == "union":
         numbers = vars(getattr(schema, _UNIONS[key])).items()
-        of = {number: one for one, number in numbers if one[0] != "_" and one != "NONE"}
+        of = {
+            number: constant
+            for constant, number in numbers
+            if constant[0] != "_" and constant != "NONE"
+        }
     return _SchemaField(key, table.slot, _BYTES_OF_OFFSET, table.kind, of)

@@ -32,18 +32,20 @@ def with_folder_labels(seeds: Seeds, classes: Sequence[str]) -> Seeds:
         names = ", ".join(sorted(set(seeds.folders))[:3])
         note = f"sub-folders such as {names} are no labels: say classes, a name for each score"
         return replace(seeds, notes=(*seeds.notes, note))
-    return replace(seeds, labels=np.array([labels.get(one, -1) for one in seeds.folders], np.int64))
+    return replace(
+        seeds, labels=np.array([labels.get(folder, -1) for folder in seeds.folders], np.int64)
+    )
 
 
 def folder_labels(folders: Sequence[str], classes: Sequence[str]) -> dict[str, int]:
     """Return the label of each sub-folder that has one; see `with_folder_labels`."""
     exact = _unique(classes)
     places = _unique([_plain(name) for name in classes])
-    found = {one: exact.get(one, places.get(_plain(one))) for one in folders}
-    named = {one: label for one, label in found.items() if label is not None}
-    if named or not all(one.isdecimal() for one in folders):
+    found = {folder: exact.get(folder, places.get(_plain(folder))) for folder in folders}
+    named = {name: label for name, label in found.items() if label is not None}
+    if named or not all(folder.isdecimal() for folder in folders):
         return named
-    return {one: int(one) for one in folders}
+    return {folder: int(folder) for folder in folders}
 
 
 def _unique(names: Sequence[str]) -> dict[str, int]:

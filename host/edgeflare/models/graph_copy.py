@@ -43,7 +43,7 @@ def packed(model: Any) -> bytes:
     graph.inputs = [number[int(tensor)] for tensor in graph.inputs]
     graph.outputs = [number[int(tensor)] for tensor in graph.outputs]
     graph.operators = [_renumbered(operator, number) for operator in graph.operators]
-    held = {int(tensor.buffer) for one in model.subgraphs for tensor in one.tensors}
+    held = {int(tensor.buffer) for subgraph in model.subgraphs for tensor in subgraph.tensors}
     held.update(int(entry.buffer) for entry in model.metadata or [])
     empty = schema.BufferT()
     model.buffers = [

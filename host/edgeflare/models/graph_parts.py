@@ -59,7 +59,7 @@ def extract(graph: Graph, first: int, last: int, *, expose: Collection[int] = ()
     """
     if not 0 <= first <= last < len(graph.operators):
         raise ValueError(f"there are no operators {first} … {last}")
-    chosen = [one for one in graph.layers if first <= one.index <= last]
+    chosen = [layer for layer in graph.layers if first <= layer.index <= last]
     if not chosen:
         raise ValueError(f"the operators {first} … {last} only prepare constants")
     whole = len(chosen) == len(graph.layers)
@@ -69,7 +69,9 @@ def extract(graph: Graph, first: int, last: int, *, expose: Collection[int] = ()
     _require_readable(graph, (*inputs, *outputs))
     model = changeable_copy(graph)
     main = model.subgraphs[0]
-    main.operators = [main.operators[one.index] for one in _with_preparations(graph, chosen)]
+    main.operators = [
+        main.operators[operator.index] for operator in _with_preparations(graph, chosen)
+    ]
     main.inputs, main.outputs = list(inputs), list(outputs)
     return Part(packed(model), inputs, outputs)
 
@@ -104,15 +106,17 @@ def isolate(
     inputs: list[int] = []
     main.inputs, main.operators = [], []
     constants = constants or {}
-    isolated = {one.index for one in operators}
+    isolated = {operator.index for operator in operators}
     prepared = _with_preparations(graph, operators, constants.keys())
-    main.operators = [all_operators[one.index] for one in prepared if one.index not in isolated]
-    for one in operators:
-        given = {tensor: add_duplicate(model, tensor) for tensor in graph.fed(one)}
+    main.operators = [
+        all_operators[operator.index] for operator in prepared if operator.index not in isolated
+    ]
+    for operator in operators:
+        given = {tensor: add_duplicate(model, tensor) for tensor in graph.fed(operator)}
         main.inputs += given.values()
         inputs += given
-        main.operators.append(rewired(all_operators[one.index], given, linear=linear))
-    outputs = tuple(tensor for one in operators for tensor in one.outputs)
+        main.operators.append(rewired(all_operators[operator.index], given, linear=linear))
+    outputs = tuple(tensor for operator in operators for tensor in operator.outputs)
     _require_readable(graph, (*inputs, *outputs))
     main.outputs = list(outputs)
     for tensor, values in constants.items():
@@ -122,13 +126,13 @@ def isolate(
 
 def readable_outputs(graph: Graph, layers: Iterable[GraphOp]) -> list[int]:
     """Return the tensors that layers put out and that can be read."""
-    made = [tensor for one in layers for tensor in one.outputs]
+    made = [tensor for layer in layers for tensor in layer.outputs]
     return [tensor for tensor in made if graph.tensors[tensor].dtype]
 
 
 def is_readable(graph: Graph, first: int, last: int) -> bool:
     """Whether all that the operators `first` … `last` put out for elsewhere can be read."""
-    ends = _outputs(graph, [one for one in graph.layers if first <= one.index <= last])
+    ends = _outputs(graph, [layer for layer in graph.layers if first <= layer.index <= last])
     return bool(ends) and all(graph.tensors[tensor].dtype for tensor in ends)
 
 
@@ -171,19 +175,19 @@ def extract_tails(graph: Graph, behind: Iterable[int], until: Collection[int]) -
     starts = list(behind)
     longest = _between(graph, min(starts), until)
     main.operators = [
-        all_operators[one.index]
-        for one in _with_preparations(graph, longest)
-        if one.index in graph.preparing
+        all_operators[operator.index]
+        for operator in _with_preparations(graph, longest)
+        if operator.index in graph.preparing
     ]
     for start in starts:
         layers, crossing = _between(graph, start, until), crossing_tensors(graph, start, until)
         _require_readable(graph, crossing)
-        made = [tensor for one in layers for tensor in one.outputs]
-        kept = {t for one in layers for t in one.inputs if graph.tensors[t].variable}
+        made = [tensor for layer in layers for tensor in layer.outputs]
+        kept = {t for layer in layers for t in layer.inputs if graph.tensors[t].variable}
         copies = {tensor: add_duplicate(model, tensor) for tensor in (*crossing, *made, *kept)}
         inputs += crossing
         main.inputs += [copies[tensor] for tensor in crossing]
-        main.operators += [rewired(all_operators[one.index], copies) for one in layers]
+        main.operators += [rewired(all_operators[layer.index], copies) for layer in layers]
         ends = tail_ends(graph, start, until)
         outputs += ends
         main.outputs += [copies[tensor] for tensor in ends]
@@ -201,28 +205,31 @@ def _require_readable(graph: Graph, ends: Iterable[int]) -> None:
 def _between(graph: Graph, behind: int, until: Collection[int]) -> list[GraphOp]:
     """Return the layers behind an operator, up to the last one that makes one of some tensors."""
     last = max(graph.made_by[tensor] for tensor in until)
-    return [one for one in graph.layers if behind < one.index <= last]
+    return [layer for layer in graph.layers if behind < layer.index <= last]
 
 
 def _read_from_outside(graph: Graph, chosen: Sequence[GraphOp]) -> tuple[int, ...]:
     """Return the tensors that operators read and none of them makes, in the order of reading."""
-    made = {tensor for one in chosen for tensor in one.outputs}
-    read = dict.fromkeys(tensor for one in chosen for tensor in graph.fed(one))
+    made = {tensor for operator in chosen for tensor in operator.outputs}
+    read = dict.fromkeys(tensor for operator in chosen for tensor in graph.fed(operator))
     return tuple(tensor for tensor in read if tensor not in made)
 
 
 def _outputs(graph: Graph, chosen: Sequence[GraphOp]) -> tuple[int, ...]:
     """Return what a part puts out for elsewhere, or for nobody; in the order of its making."""
-    inside = {one.index for one in chosen}
+    inside = {operator.index for operator in chosen}
     elsewhere = {
-        tensor for one in graph.operators if one.index not in inside for tensor in one.inputs
+        tensor
+        for operator in graph.operators
+        if operator.index not in inside
+        for tensor in operator.inputs
     }
-    read = {tensor for one in graph.operators for tensor in one.inputs}
+    read = {tensor for operator in graph.operators for tensor in operator.inputs}
     return tuple(
         dict.fromkeys(
             tensor
-            for one in chosen
-            for tensor in one.outputs
+            for operator in chosen
+            for tensor in operator.outputs
             if tensor in elsewhere or tensor in graph.outputs or tensor not in read
         )
     )
@@ -232,8 +239,8 @@ def _with_preparations(
     graph: Graph, chosen: Sequence[GraphOp], known: Collection[int] = ()
 ) -> list[GraphOp]:
     """Add the operators that prepare constants for the chosen ones, except tensors in `known`."""
-    needed = {one.index for one in chosen}
-    waiting = [tensor for one in chosen for tensor in one.inputs if tensor not in known]
+    needed = {operator.index for operator in chosen}
+    waiting = [tensor for operator in chosen for tensor in operator.inputs if tensor not in known]
     while waiting:
         maker = graph.made_by.get(waiting.pop())
         if maker in graph.preparing and maker not in needed:

@@ -47,9 +47,9 @@ class InPlaceEdit:
         quantizations = (tensor.Quantization() for tensor in every)
         self._places_held = Counter(
             _place(values)
-            for one in quantizations
-            if one is not None
-            for values in (one.ScaleAsNumpy(), one.ZeroPointAsNumpy())
+            for quantization in quantizations
+            if quantization is not None
+            for values in (quantization.ScaleAsNumpy(), quantization.ZeroPointAsNumpy())
             if not isinstance(values, int)
         )
 

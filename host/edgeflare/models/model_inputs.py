@@ -67,9 +67,10 @@ class ModelInputs:
         shapes = None if like is None else like.tensors
         self._at = match_inputs(interface.inputs, tensors, model, shapes)
         self._described, self._searched = interface.inputs, interface.searched
-        self._fixed = tuple(one for one in interface.inputs if not one.search)
+        self._fixed = tuple(input_ for input_ in interface.inputs if not input_.search)
         self._shapes = [
-            one.opened_domain.input_shape(self.tensor(one), model) for one in self._searched
+            input_.opened_domain.input_shape(self.tensor(input_), model)
+            for input_ in self._searched
         ]
         self._sizes = [prod(shape) for shape in self._shapes]
         self.shape = self._shapes[0] if len(self._shapes) == 1 else (sum(self._sizes),)
@@ -85,9 +86,9 @@ class ModelInputs:
 
         """
         found = {}
-        for one in described:
-            mine, its = self.tensor(one), like.tensor(one)
-            shape, wanted = one.opened_domain.input_shape(mine, model), like.shape_of(one)
+        for input_ in described:
+            mine, its = self.tensor(input_), like.tensor(input_)
+            shape, wanted = input_.opened_domain.input_shape(mine, model), like.shape_of(input_)
             if prod(shape) != prod(wanted):
                 raise UserError(
                     f"{model}: input {mine.name!r} takes {prod(shape)} values, but that of the"
@@ -95,14 +96,14 @@ class ModelInputs:
                 )
             if in_one_order(shape, wanted):
                 continue
-            axes = _Axes.between(wanted, shape) if one.domain == "array" else None
+            axes = _Axes.between(wanted, shape) if input_.domain == "array" else None
             if axes is None:
                 raise UserError(
                     f"{model}: input {mine.name!r} is {mine.shape}, and that of the other model"
                     f" {its.shape}, which has its values in another order: convert both models with"
                     " inputs of one shape"
                 )
-            found[one.name] = axes
+            found[input_.name] = axes
         return found
 
     def _encoder(self, one: PairInput) -> Encoder:
@@ -118,8 +119,8 @@ class ModelInputs:
     def picture_sizes(self) -> tuple[tuple[int, int], ...]:
         """The (height, width) of each input that is a picture, or may be one by its shape."""
         sizes = []
-        for one in self._described:
-            domain, tensor = one.opened_domain, self.tensor(one)
+        for input_ in self._described:
+            domain, tensor = input_.opened_domain, self.tensor(input_)
             if isinstance(domain, ImageDomain | FramesDomain):
                 height, width, _ = domain.input_shape(tensor)[-3:]
             else:
@@ -146,7 +147,7 @@ class ModelInputs:
     @property
     def fixed_names(self) -> tuple[str, ...]:
         """The pair's names of the inputs that the search leaves as a seed has them."""
-        return tuple(one.name for one in self._fixed)
+        return tuple(input_.name for input_ in self._fixed)
 
     def load(
         self, path: Path, choice: SeedChoice = ALL_SEEDS, classes: Sequence[str] = ()
@@ -176,9 +177,12 @@ class ModelInputs:
             return one.opened_domain.load_seeds(path, shape, array, mine)
 
         parts = [
-            loaded(one, shape) for one, shape in zip(self._searched, self._shapes, strict=True)
+            loaded(input_, shape)
+            for input_, shape in zip(self._searched, self._shapes, strict=True)
         ]
-        fixed = {one.name: loaded(one, self.shape_of(one)).inputs for one in self._fixed}
+        fixed = {
+            input_.name: loaded(input_, self.shape_of(input_)).inputs for input_ in self._fixed
+        }
         counts = {len(part.inputs) for part in parts} | {len(rows) for rows in fixed.values()}
         if len(counts) > 1:
             raise UserError(
@@ -210,7 +214,7 @@ class ModelInputs:
             UserError: there is not one for each seed, or there are labels too.
 
         """
-        arrays = {one.array or one.name for one in (*self._searched, *self._fixed)}
+        arrays = {input_.array or input_.name for input_ in (*self._searched, *self._fixed)}
         targets = None if "targets" in arrays else targets_of(path)
         if targets is None:
             return seeds
@@ -258,9 +262,9 @@ class ModelInputs:
         features = self.features
         rows, real = (
             None
-            if one is None
-            else model_rows(one.encoder(), one.fixed(seeds), seeds.inputs, seeds.seed_ids)
-            for one in (self, features)
+            if inputs is None
+            else model_rows(inputs.encoder(), inputs.fixed(seeds), seeds.inputs, seeds.seed_ids)
+            for inputs in (self, features)
         )
         assert rows is not None  # noqa: S101 - of the inputs themselves
         return GivenRows(rows, real)
@@ -270,7 +274,7 @@ class ModelInputs:
         encoders = [*map(self._encoder, self._searched)]
         if len(encoders) == 1:
             return encoders[0]
-        tensors = [self.tensor(one) for one in self._searched]
+        tensors = [self.tensor(input_) for input_ in self._searched]
         return _JoinedEncoder(encoders, tensors, self._sizes, self._shapes)
 
     def fixed(self, seeds: Seeds) -> FixedInputs | None:
@@ -281,10 +285,10 @@ class ModelInputs:
         if len(self._at) == 1:
             return None
         encoded = {
-            self._at[one.name]: self._encoder(one).encode(seeds.fixed[one.name])
-            for one in self._fixed
+            self._at[input_.name]: self._encoder(input_).encode(seeds.fixed[input_.name])
+            for input_ in self._fixed
         }
-        searched = tuple(self._at[one.name] for one in self._searched)
+        searched = tuple(self._at[input_.name] for input_ in self._searched)
         return FixedInputs(self._tensors, searched, encoded, seeds.place)
 
 
@@ -382,7 +386,7 @@ class _TransposingEncoder:
         encoded = self._encoder.encode(inputs).reshape(count, *axes.squeezed)
         # Axes from the end stand where they do without the batch, those from the start behind it.
         source, destination = (
-            one if one < 0 else one + 1 for one in (axes.source, axes.destination)
+            axis if axis < 0 else axis + 1 for axis in (axes.source, axes.destination)
         )
         moved = np.moveaxis(encoded, source, destination)
         return np.ascontiguousarray(moved).reshape(count, *axes.shape)
@@ -431,7 +435,7 @@ def match_inputs(
         UserError: one is not found, or one of the model's is not described.
 
     """
-    known = ", ".join(f"{one.name!r} {one.shape}" for one in tensors) or "none"
+    known = ", ".join(f"{tensor.name!r} {tensor.shape}" for tensor in tensors) or "none"
     if len(described) == len(tensors) == 1 and not described[0].tensor:
         return {described[0].name: 0}
     if len(described) == 1 and not described[0].name:
@@ -439,19 +443,19 @@ def match_inputs(
             f"{model} has {len(tensors)} inputs ({known}), and the pair describes one: write an"
             " [inputs.NAME] for each into pair.toml, and [state] for those that an output feeds"
         )
-    named = {one.tensor_name for one in described}
+    named = {input_.tensor_name for input_ in described}
     free = [n for n, tensor in enumerate(tensors) if tensor.name not in named]
     found: dict[str, int] = {}
-    for one in described:
-        fitting = _fitting(one, tensors, free, like)
+    for input_ in described:
+        fitting = _fitting(input_, tensors, free, like)
         if len(described) == len(tensors) == 1:
             fitting = [0]
         if len(fitting) != 1:
             raise UserError(
-                f"{model} has no input {one.tensor_name!r}: its inputs are {known}; say which it is"
-                f' with tensor = "…" under [inputs.{one.name}]'
+                f"{model} has no input {input_.tensor_name!r}: its inputs are {known}; say which it"
+                f' is with tensor = "…" under [inputs.{input_.name}]'
             )
-        found[one.name] = fitting[0]
+        found[input_.name] = fitting[0]
     _require_each_once(
         found, [tensor.name for tensor in tensors], f"{model} has {len(tensors)} inputs ({known})"
     )

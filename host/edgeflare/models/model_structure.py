@@ -124,15 +124,15 @@ def require_structure(model: Any) -> None:
         ValueError: says where.
 
     """
-    for one, keys in ((model, ("subgraphs", "operatorCodes", "buffers")), *_parts(model)):
+    for table, keys in ((model, ("subgraphs", "operatorCodes", "buffers")), *_parts(model)):
         for key in keys:
-            if getattr(one, key) is None:
-                setattr(one, key, [])
+            if getattr(table, key) is None:
+                setattr(table, key, [])
     if not model.subgraphs:
         _refuse("it has no graph")
     model.buffers = model.buffers or [schema.BufferT()]
     kinds = [
-        _kind("CUSTOM" if one.customCode else operator_name(one)) for one in model.operatorCodes
+        _kind("CUSTOM" if code.customCode else operator_name(code)) for code in model.operatorCodes
     ]
     for at, graph in enumerate(model.subgraphs):
         _require_graph(model, graph, kinds, f" of graph {at}" if at else "")
@@ -171,8 +171,8 @@ def _parts(model: Any) -> Iterable[tuple[Any, tuple[str, ...]]]:
     """Yield the graphs of a model and what has tensors in them, each with its vectors' names."""
     for graph in model.subgraphs or []:
         yield graph, ("tensors", "operators", "inputs", "outputs")
-        for one in graph.operators or []:
-            yield one, ("inputs", "outputs")
+        for operator in graph.operators or []:
+            yield operator, ("inputs", "outputs")
     for signature in model.signatureDefs or []:
         yield signature, ("inputs", "outputs")
 
@@ -182,17 +182,17 @@ def _require_graph(model: Any, graph: Any, kinds: Sequence[_Kind], of: str) -> N
         _require_tensor(tensor, f"tensor {number}{of}", len(model.buffers))
     for ends in (graph.inputs, graph.outputs):
         _require_within(ends, len(graph.tensors), f"an input or output{of}")
-    for number, one in enumerate(graph.operators):
-        if not 0 <= one.opcodeIndex < len(kinds):
+    for number, operator in enumerate(graph.operators):
+        if not 0 <= operator.opcodeIndex < len(kinds):
             _refuse(f"operator {number}{of} is none of its table")
-        kind = kinds[one.opcodeIndex]
+        kind = kinds[operator.opcodeIndex]
         called = f"{kind.name} (operator {number}{of})"
-        _require_operator(one, kind, called, len(graph.tensors))
-        if None not in (one.builtinOptions, kind.options) and (
-            type(one.builtinOptions).__name__ != kind.options
+        _require_operator(operator, kind, called, len(graph.tensors))
+        if None not in (operator.builtinOptions, kind.options) and (
+            type(operator.builtinOptions).__name__ != kind.options
         ):
-            one.builtinOptions, one.builtinOptionsType = None, schema.BuiltinOptions.NONE
-        for options in (one.builtinOptions, getattr(one, "builtinOptions2", None)):
+            operator.builtinOptions, operator.builtinOptionsType = None, schema.BuiltinOptions.NONE
+        for options in (operator.builtinOptions, getattr(operator, "builtinOptions2", None)):
             if options is not None:
                 _require_called(options, called, len(model.subgraphs))
 

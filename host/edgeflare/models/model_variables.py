@@ -67,13 +67,13 @@ def model_variables(content: bytes, source: str, signature: str = "") -> tuple[V
     """
     model = read_model(content, source)
     graphs = {
-        (one.signatureKey or b"").decode(errors="replace"): int(one.subgraphIndex)
-        for one in model.signatureDefs or []
+        (known.signatureKey or b"").decode(errors="replace"): int(known.subgraphIndex)
+        for known in model.signatureDefs or []
     }
     found: dict[tuple[str, int, int], Variable] = {}
     try:
-        for key, one in _written(model, graphs.get(signature, 0), {}, set()):
-            found.setdefault(key, one)
+        for key, variable in _written(model, graphs.get(signature, 0), {}, set()):
+            found.setdefault(key, variable)
     except (_EndlessCalls, RecursionError):
         raise UserError(f"{source}: its graphs call each other without end") from None
     return tuple(found.values())
@@ -101,11 +101,11 @@ def _written(
     if len(seen) > _MOST_CALLS:
         raise _EndlessCalls
     graph, handles = model.subgraphs[at], dict(given)
-    for index, one in enumerate(graph.operators or []):
-        name = operator_name(model.operatorCodes[one.opcodeIndex])
-        read, options = tensor_indexes(one.inputs), one.builtinOptions
+    for index, operator in enumerate(graph.operators or []):
+        name = operator_name(model.operatorCodes[operator.opcodeIndex])
+        read, options = tensor_indexes(operator.inputs), operator.builtinOptions
         if name == "VAR_HANDLE":
-            handle = tensor_indexes(one.outputs)[0]
+            handle = tensor_indexes(operator.outputs)[0]
             shared = _text(getattr(options, "sharedName", None))
             handles[handle] = shared or _text(graph.tensors[handle].name)
         elif name == "ASSIGN_VARIABLE":

@@ -47,10 +47,10 @@ class NonFiniteOnset:
 
 def non_finite_kind(arrays: Iterable[Values]) -> NonFinite | None:
     """Return what some arrays hold that is not finite, NaN before infinity; None where nothing."""
-    floats = [one for one in arrays if one.dtype.kind == "f"]
-    if any(np.isnan(one).any() for one in floats):
+    floats = [array for array in arrays if array.dtype.kind == "f"]
+    if any(np.isnan(array).any() for array in floats):
         return "NaN"
-    return "infinity" if any(np.isinf(one).any() for one in floats) else None
+    return "infinity" if any(np.isinf(array).any() for array in floats) else None
 
 
 def non_finite_onset(graph: Graph, state: Mapping[int, Values]) -> NonFiniteOnset | None:
@@ -109,12 +109,12 @@ def said_of_arms(onsets: Mapping[Arm, NonFiniteOnset | None]) -> str:
         One sentence without its full stop; empty where there is nothing to say.
 
     """
-    found = {arm: one for arm, one in onsets.items() if one is not None}
+    found = {arm: first for arm, first in onsets.items() if first is not None}
     parts: list[str] = []
-    for one in dict.fromkeys(found.values()):
-        arms = [arm.value for arm, its in found.items() if its == one]
+    for onset in dict.fromkeys(found.values()):
+        arms = [arm.value for arm, its in found.items() if its == onset]
         listed = " and ".join([", ".join(arms[:-1]), arms[-1]] if len(arms) > 1 else arms)
-        parts.append(f"{one.kind} on {listed}: {one.place}")
+        parts.append(f"{onset.kind} on {listed}: {onset.place}")
     finite = [arm.value for arm in onsets if arm not in found]
     if found and finite:
         parts.append(f"{' and '.join(finite)} {'are' if len(finite) > 1 else 'is'} finite")
@@ -125,10 +125,10 @@ def _first(graph: Graph, kinds: Mapping[int, NonFinite | None], kind: NonFinite)
     """Return the first layer that puts out a kind of values, and is seen to be given none."""
     return next(
         (
-            one
-            for one in graph.layers
-            if any(kinds.get(tensor) == kind for tensor in one.outputs)
-            and all(tensor in kinds and kinds[tensor] != kind for tensor in graph.fed(one))
+            layer
+            for layer in graph.layers
+            if any(kinds.get(tensor) == kind for tensor in layer.outputs)
+            and all(tensor in kinds and kinds[tensor] != kind for tensor in graph.fed(layer))
         ),
         None,
     )

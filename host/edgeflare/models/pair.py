@@ -122,10 +122,14 @@ class Pair:
         digest.update(described.encode())
         digest.update("".join(self.function_hashes()).encode())
         seed_files = self.interface.domain.seed_files(self.seeds)
-        folders = [one.parent.name for one in seed_files if one.parent.parent == self.seeds]
+        folders = [
+            seed_file.parent.name
+            for seed_file in seed_files
+            if seed_file.parent.parent == self.seeds
+        ]
         if folders:
             labels = folder_labels(folders, self.classes)
-            digest.update(json.dumps([(one, labels.get(one)) for one in folders]).encode())
+            digest.update(json.dumps([(folder, labels.get(folder)) for folder in folders]).encode())
         for part in (self._original_files(), [self.compressed], seed_files):
             for file in part:
                 digest.update(_sha256(file))
@@ -270,7 +274,7 @@ def _file(folder: Path, options: str) -> Path:
     """Return the file of a pair; `options` are what may be given in its place, for messages."""
     file = folder if folder.suffix == ".toml" else folder / FILE
     if not folder.exists():
-        like = path_suggestion(folder, lambda one: (one / FILE).is_file())
+        like = path_suggestion(folder, lambda path: (path / FILE).is_file())
         raise UserError(
             f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}, or "
             f"{options}"

@@ -182,7 +182,7 @@ def _with_tables_for_names(said: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(name := made.get(key), str):
             made[key] = {only: name}
     if isinstance(inputs := made.get("inputs"), dict):
-        made["inputs"] = {name: _input_table(one) for name, one in inputs.items()}
+        made["inputs"] = {name: _input_table(input_) for name, input_ in inputs.items()}
     return made
 
 
@@ -227,12 +227,12 @@ def _number(value: object) -> float | None:
 
 
 def _numbers(value: object) -> tuple[float, ...] | None:
-    values = [_number(one) for one in (value if isinstance(value, list) else [value])]
-    return tuple(one for one in values if one is not None) if None not in values else None
+    values = [_number(entry) for entry in (value if isinstance(value, list) else [value])]
+    return tuple(number for number in values if number is not None) if None not in values else None
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
         return None
     return tuple(value)
 
@@ -263,7 +263,7 @@ def _limits(value: object) -> Mapping[str, float] | None:
     """Return limits by their names; `false` is no limit."""
     if not isinstance(value, dict) or not value:
         return None
-    limits = {key: inf if one is False else _number(one) for key, one in value.items()}
+    limits = {key: inf if limit is False else _number(limit) for key, limit in value.items()}
     return None if None in limits.values() else limits  # type: ignore[return-value]
 
 
@@ -292,7 +292,7 @@ def _placed(path: Path, source: str) -> str:
 
 def _with_values_placed(path: Path, value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _with_values_placed(path, one) for key, one in value.items()}
+        return {key: _with_values_placed(path, part) for key, part in value.items()}
     if not isinstance(value, str) or not is_callable(value) or is_callable_module(value):
         return value
     return os.path.abspath(_placed(path, value))

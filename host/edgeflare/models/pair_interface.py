@@ -127,7 +127,7 @@ class PairInterface:
     @property
     def searched(self) -> tuple[PairInput, ...]:
         """The inputs that the search changes."""
-        return tuple(one for one in self.inputs if one.search)
+        return tuple(input_ for input_ in self.inputs if input_.search)
 
     @property
     def domain(self) -> Domain:
@@ -147,8 +147,8 @@ class PairInterface:
     @property
     def functions(self) -> tuple[str, ...]:
         """The Python functions that this names, those of the device last."""
-        front_ends = (front_end_function(one.settings) for one in self.inputs)
-        named = [one for one in front_ends if one is not None]
+        front_ends = (front_end_function(input_.settings) for input_ in self.inputs)
+        named = [front_end for front_end in front_ends if front_end is not None]
         if self.post_processing is not None:
             named.append(self.post_processing.source)
         others = () if self.device is None else self.device.functions
@@ -185,7 +185,7 @@ class PairInterface:
             domain_settings=None if preprocess else searched.settings,
             inputs=None
             if self.inputs == usual_inputs
-            else tuple(one.described() for one in self.inputs),
+            else tuple(input_.described() for input_ in self.inputs),
             invocation=None
             if called == Invocation()
             else InvocationDescription(
@@ -211,7 +211,7 @@ class PairInterface:
         task_settings = described.task_settings
         called = described.invocation
         return cls(
-            inputs=tuple(PairInput(**structs.asdict(one)) for one in described.inputs)
+            inputs=tuple(PairInput(**structs.asdict(input_)) for input_ in described.inputs)
             if described.inputs
             else (PairInput("", described.domain, settings),),
             task=described.task_name,
@@ -297,7 +297,9 @@ def _as_on_device(said: Settings, device: Settings) -> Settings:
     return replace(
         device.over(said),
         task=merged_tables(task, own),
-        inputs={name: merged_tables(one, theirs.get(name, {})) for name, one in inputs.items()}
+        inputs={
+            name: merged_tables(input_, theirs.get(name, {})) for name, input_ in inputs.items()
+        }
         or None,
     )
 
@@ -353,12 +355,12 @@ def _window_count(inputs: Sequence[PairInput]) -> int:
         UserError: it has some, and its settings do not say how many.
 
     """
-    for one in inputs:
-        if "windows" in one.settings:
-            if count := one.opened_domain.window_count():
+    for input_ in inputs:
+        if "windows" in input_.settings:
+            if count := input_.opened_domain.window_count():
                 return count
             raise UserError(
-                f"[inputs.{one.name}]: windows of an input are inferences one after the other:"
+                f"[inputs.{input_.name}]: windows of an input are inferences one after the other:"
                 " write above the tables frames = N, where N = 1 + (rows of an input - length)"
                 " / hop"
             )

@@ -56,8 +56,8 @@ def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) ->
     if inputs and interface.inputs is None and interface.preprocess is not None:
         lines += _table("preprocess", interface.preprocess)
     elif inputs:
-        for one in pair.interface.inputs:
-            lines += _table(f"inputs.{_key(one.name or 'input')}", _input(one))
+        for input_ in pair.interface.inputs:
+            lines += _table(f"inputs.{_key(input_.name or 'input')}", _input(input_))
     for table, own in _own_of_the_device(pair.interface):
         lines += _table(f"device.{table}", own) if own else ()
     return "\n".join(lines) + "\n"
@@ -69,9 +69,9 @@ def _own_of_the_device(interface: PairInterface) -> Iterator[tuple[str, Mapping[
     if device is None:
         return
     yield "task", _others(interface.task_settings, device.task_settings)
-    for one, there in zip(interface.inputs, device.inputs, strict=True):
-        name = f"inputs.{_key(one.name)}" if one.name else "preprocess"
-        yield name, _others(one.settings, there.settings)
+    for input_, there in zip(interface.inputs, device.inputs, strict=True):
+        name = f"inputs.{_key(input_.name)}" if input_.name else "preprocess"
+        yield name, _others(input_.settings, there.settings)
 
 
 def _others(base: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:

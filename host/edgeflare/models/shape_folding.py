@@ -124,11 +124,11 @@ def fold_shapes(
         tensor = writer.graph.tensors[index]
         tensor.shape = np.asarray(values.shape, np.int32)
         tensor.buffer = writer.buffer(values.tobytes())
-    dropped = {one.index for one in folded}
+    dropped = {operator.index for operator in folded}
     writer.graph.operators = [
-        one for index, one in enumerate(writer.graph.operators) if index not in dropped
+        operator for index, operator in enumerate(writer.graph.operators) if index not in dropped
     ]
-    return ShapeFolding(writer.content(), tuple(one.name for one in folded))
+    return ShapeFolding(writer.content(), tuple(operator.name for operator in folded))
 
 
 def with_fixed_shapes(content: bytes, source: str, invocation: Invocation) -> bytes:
@@ -186,21 +186,28 @@ def asks_for_shapes(path: Path) -> bool:
         UserError: the file cannot be read.
 
     """
-    return any(one.name == "SHAPE" for one in Graph(read_model_file(path), str(path)).operators)
+    return any(
+        operator.name == "SHAPE" for operator in Graph(read_model_file(path), str(path)).operators
+    )
 
 
 def _fixed_shapes(graph: Graph, invocation: Invocation) -> dict[int, Sequence[int]]:
     """Return the shapes that an invocation gives inputs, by the tensors' indexes."""
-    named: Mapping[str, int] = {graph.tensors[one].name: one for one in graph.inputs}
+    named: Mapping[str, int] = {graph.tensors[input_].name: input_ for input_ in graph.inputs}
     if key := invocation.signature:
-        signatures = {_text(one.signatureKey): one for one in graph.model.signatureDefs or []}
+        signatures = {
+            _text(signature.signatureKey): signature
+            for signature in graph.model.signatureDefs or []
+        }
         if key in signatures and signatures[key].subgraphIndex:
             raise UserError(
                 f"{graph.source}: the signature {key!r} is not of the first graph, in which shapes"
                 " are folded: leave --fold-shapes out"
             )
         if key in signatures:
-            named = {_text(one.name): int(one.tensorIndex) for one in signatures[key].inputs}
+            named = {
+                _text(input_.name): int(input_.tensorIndex) for input_ in signatures[key].inputs
+            }
     # A name that is none of the inputs is refused where the model is opened.
     return {named[name]: shape for name, shape in invocation.shapes.items() if name in named}
 
@@ -213,24 +220,24 @@ def _of_shapes_alone(graph: Graph) -> list[GraphOp]:
 
     """
     known = {tensor.index for tensor in graph.tensors if tensor.constant}
-    known.update(tensor for one in graph.preparing for tensor in graph.operators[one].outputs)
+    known.update(tensor for at in graph.preparing for tensor in graph.operators[at].outputs)
     unsized: dict[int, GraphOp] = {}
     computed: set[int] = set()
     folded = []
-    for one in graph.operators:
-        unsizing = next((unsized[tensor] for tensor in one.inputs if tensor in unsized), None)
-        if one.name == "SHAPE" and unsizing is not None:
+    for operator in graph.operators:
+        unsizing = next((unsized[tensor] for tensor in operator.inputs if tensor in unsized), None)
+        if operator.name == "SHAPE" and unsizing is not None:
             raise UserError(
-                f"{graph.source}: SHAPE (operator {one.index}) asks for a shape that is not fixed:"
-                f" {unsizing.name} (operator {unsizing.index}) sizes what it puts out by values;"
-                " leave --fold-shapes out, and take a device that runs it on the CPU"
+                f"{graph.source}: SHAPE (operator {operator.index}) asks for a shape that is"
+                f" not fixed: {unsizing.name} (operator {unsizing.index}) sizes what it puts"
+                " out by values; leave --fold-shapes out, and take a device that runs it on the CPU"
             )
-        if _follows(one, known, computed) and not set(one.outputs) & set(graph.outputs):
-            folded.append(one)
-            known.update(one.outputs)
-            computed.update(one.outputs)
-        elif unsizing is not None or _sizes_by_values(graph, one, known):
-            unsized.update(dict.fromkeys(one.outputs, unsizing or one))
+        if _follows(operator, known, computed) and not set(operator.outputs) & set(graph.outputs):
+            folded.append(operator)
+            known.update(operator.outputs)
+            computed.update(operator.outputs)
+        elif unsizing is not None or _sizes_by_values(graph, operator, known):
+            unsized.update(dict.fromkeys(operator.outputs, unsizing or operator))
     return folded
 
 
@@ -260,10 +267,10 @@ def _computed(graph: Graph, folded: Sequence[GraphOp]) -> dict[int, Values]:
         UserError: the host's kernels do not run the operators up to them.
 
     """
-    gone = {one.index for one in folded}
-    staying = (one for one in graph.operators if one.index not in gone)
-    read = {tensor for one in staying for tensor in one.inputs}
-    wanted = [tensor for one in folded for tensor in one.outputs if tensor in read]
+    gone = {operator.index for operator in folded}
+    staying = (operator for operator in graph.operators if operator.index not in gone)
+    read = {tensor for operator in staying for tensor in operator.inputs}
+    wanted = [tensor for operator in folded for tensor in operator.outputs if tensor in read]
     if not wanted:
         return {}
     model = changeable_copy(graph)
@@ -274,7 +281,7 @@ def _computed(graph: Graph, folded: Sequence[GraphOp]) -> dict[int, Values]:
     try:
         with HostProbe(packed(model), "builtin") as probe:
             # Shapes are those of any input, so zeros do as well as others.
-            values = probe.run([np.zeros(one.shape, one.dtype) for one in inputs])
+            values = probe.run([np.zeros(input_.shape, input_.dtype) for input_ in inputs])
             return dict(zip(wanted, values, strict=True))
     except ProbeFailed as failed:
         raise UserError(

@@ -165,7 +165,9 @@ class TFLiteModel:
         tensors = graph.outputs
         if self.invocation.signature:
             made = graph.signature_outputs(self.invocation.signature)
-            tensors = tuple(made[one.name] for one in self.signature.outputs if one.name in made)
+            tensors = tuple(
+                made[output.name] for output in self.signature.outputs if output.name in made
+            )
         if len(tensors) != len(self.signature.outputs):
             return ()
         return tuple(graph.origin(tensor) for tensor in tensors)

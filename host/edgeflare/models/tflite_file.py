@@ -51,17 +51,19 @@ def read_model(content: bytes, source: str = "the model") -> Any:
 
 def _bring_inside(model: Any, content: bytes, source: str) -> None:
     """Give buffers and operators what lies outside of the flatbuffer, once or a few times each."""
-    operators = [one for graph in model.subgraphs for one in graph.operators]
-    buffers = [one for one in model.buffers if one.offset > _NO_OFFSET]
-    custom = [one for one in operators if one.largeCustomOptionsOffset > _NO_OFFSET]
-    sizes = [one.size for one in buffers] + [one.largeCustomOptionsSize for one in custom]
+    operators = [operator for graph in model.subgraphs for operator in graph.operators]
+    buffers = [known for known in model.buffers if known.offset > _NO_OFFSET]
+    custom = [operator for operator in operators if operator.largeCustomOptionsOffset > _NO_OFFSET]
+    sizes = [known.size for known in buffers] + [
+        operator.largeCustomOptionsSize for operator in custom
+    ]
     for buffer in buffers:
         buffer.data = _outside(content, buffer.offset, buffer.size, source)
         buffer.offset = buffer.size = 0
-    for one in custom:
-        place = one.largeCustomOptionsOffset, one.largeCustomOptionsSize
-        one.customOptions = _outside(content, *place, source)
-        one.largeCustomOptionsOffset = one.largeCustomOptionsSize = 0
+    for operator in custom:
+        place = operator.largeCustomOptionsOffset, operator.largeCustomOptionsSize
+        operator.customOptions = _outside(content, *place, source)
+        operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
     if sum(sizes) > MOST_READINGS * len(content):  # each is written by itself
         raise ValueError("it repeats what lies behind its graph")
 
@@ -101,7 +103,9 @@ def unread_inputs(model: Any, signature: str = "") -> tuple[str, ...]:
 
     """
     graph, entries = _inputs(model, signature)
-    read = {int(at) for one in graph.operators for at in one.inputs} | set(map(int, graph.outputs))
+    read = {int(at) for operator in graph.operators for at in operator.inputs} | set(
+        map(int, graph.outputs)
+    )
     unread = ((name, tensor) for name, tensor in entries if tensor not in read)
     return tuple(_declared(name, graph.tensors[tensor])[0] for name, tensor in unread)
 
@@ -111,11 +115,15 @@ def _inputs(model: Any, signature: str) -> tuple[Any, list[tuple[bytes | None, i
     if not signature:
         graph = model.subgraphs[0]
         return graph, [(None, int(at)) for at in graph.inputs]
-    known = (one for one in model.signatureDefs or [] if one.signatureKey == signature.encode())
+    known = (
+        described
+        for described in model.signatureDefs or []
+        if described.signatureKey == signature.encode()
+    )
     chosen = next(known, None)
     if chosen is None:
         return model.subgraphs[0], []
-    entries = [(one.name, int(one.tensorIndex)) for one in chosen.inputs]
+    entries = [(input_.name, int(input_.tensorIndex)) for input_ in chosen.inputs]
     return model.subgraphs[chosen.subgraphIndex], entries
 
 
@@ -179,7 +187,7 @@ def places_of_sparse(sparsity: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.
             inner = np.asarray(level.arrayIndices.values, np.int64)
         levels = np.hstack([np.repeat(levels, counts, axis=0), inner[:, None]])
     place = np.zeros((len(levels), len(shape)), np.int64)
-    order = [int(one) for one in sparsity.traversalOrder]
+    order = [int(axis) for axis in sparsity.traversalOrder]
     for at, level in enumerate(order):
         if level < len(shape):
             place[:, level] += levels[:, at] * _block_size(sparsity, order, level, len(shape))
@@ -190,7 +198,7 @@ def places_of_sparse(sparsity: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.
 
 def _block_size(sparsity: Any, order: list[int], dimension: int, rank: int) -> int:
     """Return how many values along a dimension a block has; 1 where blocks do not cut it."""
-    blocked = [] if sparsity.blockMap is None else [int(one) for one in sparsity.blockMap]
+    blocked = [] if sparsity.blockMap is None else [int(axis) for axis in sparsity.blockMap]
     if dimension not in blocked:
         return 1
     level = order.index(rank + blocked.index(dimension))

@@ -132,7 +132,9 @@ class GraphTensor:
         if len(self.scales) > 1:
             along[self.axis] = -1
         both = (self.scales, self.zero_points)
-        scales, zero_points = (np.asarray(one, np.float64).reshape(along or ()) for one in both)
+        scales, zero_points = (
+            np.asarray(numbers, np.float64).reshape(along or ()) for numbers in both
+        )
         return scales, zero_points
 
 
@@ -190,11 +192,11 @@ class Graph:
             self.operators = tuple(
                 GraphOp(
                     index,
-                    names[one.opcodeIndex],
-                    tensor_indexes(one.inputs),
-                    tensor_indexes(one.outputs),
+                    names[operator.opcodeIndex],
+                    tensor_indexes(operator.inputs),
+                    tensor_indexes(operator.outputs),
                 )
-                for index, one in enumerate(self._graph.operators)
+                for index, operator in enumerate(self._graph.operators)
             )
             self.inputs = tensor_indexes(self._graph.inputs)
             self.outputs = tensor_indexes(self._graph.outputs)
@@ -207,12 +209,15 @@ class Graph:
 
     def _require_order(self) -> None:
         """Refuse operators that read what comes later, which would lead in circles."""
-        for one in self.operators:
-            for tensor in one.inputs:
-                if self.made_by.get(tensor, -1) >= one.index and not self.tensors[tensor].variable:
+        for operator in self.operators:
+            for tensor in operator.inputs:
+                if (
+                    self.made_by.get(tensor, -1) >= operator.index
+                    and not self.tensors[tensor].variable
+                ):
                     raise ValueError(
-                        f"{one.name} (operator {one.index}) reads tensor {tensor}, which is written"
-                        " later"
+                        f"{operator.name} (operator {operator.index}) reads tensor {tensor}, which"
+                        " is written later"
                     )
 
     def _require_sizes(self) -> None:
@@ -232,23 +237,27 @@ class Graph:
     @cached_property
     def made_by(self) -> Mapping[int, int]:
         """The operator that writes a tensor, by the tensor's index."""
-        return {tensor: one.index for one in self.operators for tensor in one.outputs}
+        return {
+            tensor: operator.index for operator in self.operators for tensor in operator.outputs
+        }
 
     @cached_property
     def preparing(self) -> frozenset[int]:
         """Operators that only prepare constants, and do not depend on the input."""
         fixed = {tensor.index for tensor in self.tensors if tensor.constant}
         found = set()
-        for one in self.operators:
-            if one.inputs and fixed.issuperset(one.inputs):
-                found.add(one.index)
-                fixed.update(one.outputs)
+        for operator in self.operators:
+            if operator.inputs and fixed.issuperset(operator.inputs):
+                found.add(operator.index)
+                fixed.update(operator.outputs)
         return frozenset(found)
 
     @cached_property
     def layers(self) -> tuple[GraphOp, ...]:
         """The operators that depend on the input, in execution order."""
-        return tuple(one for one in self.operators if one.index not in self.preparing)
+        return tuple(
+            operator for operator in self.operators if operator.index not in self.preparing
+        )
 
     def fed(self, one: GraphOp) -> tuple[int, ...]:
         """Return the tensors that an operator reads and that depend on the model's input.
@@ -311,7 +320,7 @@ class Graph:
         try:
             places = places_of_sparse(stored.sparsity, known.shape)
             ends = zip(places, known.shape, strict=True)
-            if any(((one < 0) | (one >= size)).any() for one, size in ends):
+            if any(((indices < 0) | (indices >= size)).any() for indices, size in ends):
                 raise IndexError("a value lies outside of it")
         except Exception as error:  # whatever numpy raises on damaged levels
             raise UserError(
@@ -347,9 +356,10 @@ class Graph:
         """Return the outputs of a signature by their names; nothing for one of another graph."""
         return {
             entry.name.decode(errors="replace"): int(entry.tensorIndex)
-            for one in self.model.signatureDefs or []
-            if one.signatureKey.decode(errors="replace") == key and one.subgraphIndex == 0
-            for entry in one.outputs
+            for signature in self.model.signatureDefs or []
+            if signature.signatureKey.decode(errors="replace") == key
+            and signature.subgraphIndex == 0
+            for entry in signature.outputs
         }
 
     def real_values(self, tensor: int) -> NDArray[np.float64] | None:
@@ -360,7 +370,9 @@ class Graph:
     def describe(self, tensor: int) -> str:
         """Return what messages call a tensor: its name, its type and the operator it belongs to."""
         known, maker = self.tensors[tensor], self.made_by.get(tensor)
-        reader = next((one.index for one in self.operators if tensor in one.inputs), None)
+        reader = next(
+            (operator.index for operator in self.operators if tensor in operator.inputs), None
+        )
         at = reader if maker is None else maker
         of = "" if at is None else f" of {self.operators[at].name} (operator {at})"
         name = known.name if len(known.name) <= _LONGEST_NAME else f"…{known.name[-_LONGEST_NAME:]}"

@@ -111,7 +111,9 @@ class Writer:
         tensors[new].name = tensors[old].name
         tensors[new].shapeSignature = tensors[old].shapeSignature
         tensors[old].name = (tensors[old].name or b"") + b"/inner"
-        self.graph.outputs = [new if int(one) == old else int(one) for one in self.graph.outputs]
+        self.graph.outputs = [
+            new if int(output) == old else int(output) for output in self.graph.outputs
+        ]
         for signature in self._model.signatureDefs or []:
             for entry in signature.outputs if signature.subgraphIndex == 0 else []:
                 entry.tensorIndex = new if entry.tensorIndex == old else entry.tensorIndex

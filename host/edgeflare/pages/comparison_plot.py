@@ -283,7 +283,7 @@ def _finite(values: NDArray[np.generic]) -> _Values:
 
 def _scale_of(series: Sequence[_Values], *, zero: bool) -> _Scale:
     """Return the scale that all of these values lie on; with 0 where bars begin there."""
-    every = np.concatenate([one.ravel() for one in series] + ([np.zeros(1)] if zero else []))
+    every = np.concatenate([line.ravel() for line in series] + ([np.zeros(1)] if zero else []))
     return _Scale(float(every.min()), float(every.max()))
 
 

@@ -40,7 +40,7 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, int) and name != "rng_seed":
         return f"{value:,}"
     if isinstance(value, list | tuple):
-        return ", ".join(_text("", one) for one in value)
+        return ", ".join(_text("", element) for element in value)
     return str(value)
 
 

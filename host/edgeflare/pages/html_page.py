@@ -29,7 +29,7 @@ def html_page(page: Page, script: str = "") -> str:
         .get_template("page.html.j2")
         .render(
             page=page,
-            sections=[one for one in page.sections if any(one.blocks)],
+            sections=[section for section in page.sections if any(section.blocks)],
             marks=MARKS,
             style=packaged("style.css"),
             script=script,

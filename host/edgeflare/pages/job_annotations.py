@@ -26,8 +26,14 @@ def job_annotations(suite: Suite) -> Iterator[str]:
 
     """
     title = " ".join(filter(None, ("edgeflare", suite.command, suite.name)))
-    failed = [(one.name, one.failure.message) for one in suite.cases if one.failure is not None]
-    skipped = [(one.name, one.skipped) for one in suite.cases if one.skipped]
+    failed = [
+        (junit_case.name, junit_case.failure.message)
+        for junit_case in suite.cases
+        if junit_case.failure is not None
+    ]
+    skipped = [
+        (junit_case.name, junit_case.skipped) for junit_case in suite.cases if junit_case.skipped
+    ]
     for kind, told in (("error", failed), ("notice", skipped)):
         shown = told if len(told) <= _MOST else told[: _MOST - 1]
         for name, message in shown:

@@ -32,9 +32,10 @@ def _parts(page: Page) -> Iterator[str]:
     mark = "" if page.mark is None else f"{_MARKS[page.mark]} "
     yield f"{mark}{for_markdown(page.lead)}."
     yield from map(for_markdown, page.words)
-    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in page.warnings)
+    yield from (f"> [!WARNING]\n> {for_markdown(warning)}" for warning in page.warnings)
     yield from (
-        f"{_MARKS[one.mark]} {for_markdown(f'{one.name} {one.words}')}" for one in page.checks
+        f"{_MARKS[check.mark]} {for_markdown(f'{check.name} {check.words}')}"
+        for check in page.checks
     )
     for section in page.sections:
         yield from _section(section, "###")
@@ -42,7 +43,11 @@ def _parts(page: Page) -> Iterator[str]:
 
 def _section(section: Section, level: str) -> list[str]:
     """Return a section with its heading; nothing of one that is not brief, or has nothing."""
-    parts = [part for one in section.brief_blocks() for part in _PARTS[one.kind](one)]
+    parts = [
+        part
+        for brief_block in section.brief_blocks()
+        for part in _PARTS[brief_block.kind](brief_block)
+    ]
     return [f"{level} {for_markdown(section.title)}", *parts] if parts else []
 
 
@@ -51,7 +56,7 @@ def _sentences(block: Sentences) -> Iterator[str]:
 
 
 def _bullets(block: Bullets) -> Iterator[str]:
-    yield "\n".join(f"- {for_markdown(one)}" for one in block.sentences)
+    yield "\n".join(f"- {for_markdown(sentence)}" for sentence in block.sentences)
 
 
 def _facts(block: Facts | KeyFigures) -> Iterator[str]:

@@ -93,8 +93,10 @@ class Section:
 
     def brief_blocks(self) -> list[Block]:
         """Return what is shown where there is little room; nothing if it is not brief."""
-        shown = (one.instead if isinstance(one, Illustration) else one for one in self.blocks)
-        return [one for one in shown if one] if self.brief else []
+        shown = (
+            block.instead if isinstance(block, Illustration) else block for block in self.blocks
+        )
+        return [part for part in shown if part] if self.brief else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +344,8 @@ def row_groups(things: Iterable[_Thing], said: Callable[[_Thing], Hashable]) -> 
 
     """
     groups: dict[Hashable, list[_Thing]] = {}
-    for one in things:
-        groups.setdefault(said(one), []).append(one)
+    for thing in things:
+        groups.setdefault(said(thing), []).append(thing)
     return list(groups.values())
 
 

@@ -57,11 +57,11 @@ def print_page(console: Console, page: Page, where: str) -> None:
         where: the folder of its document, as the user knows it.
 
     """
-    checks = [_text(f"{MARKS[one.mark]} {one.name} {one.words}") for one in page.checks]
+    checks = [_text(f"{MARKS[check.mark]} {check.name} {check.words}") for check in page.checks]
     about = f"{page.kind}: {page.name}{f' on {page.on}' if page.on else ''}"
     parts: list[RenderableType] = [_text(about, "dim"), _text(page.lead, "bold")]
     parts += [*map(_text, page.words), *checks]
-    parts += [_text(f"warning: {one}", "yellow") for one in page.warnings]
+    parts += [_text(f"warning: {warning}", "yellow") for warning in page.warnings]
     for section in page.sections:
         parts += _section_parts(section, console.width)
     console.print(Group(*parts, *(["", *checks] if checks else [""])))
@@ -96,8 +96,8 @@ def _section_parts(section: Section, width: int) -> list[RenderableType]:
 def _block_parts(blocks: Iterable[Block], width: int) -> list[RenderableType]:
     """Return what is printed of blocks, with an empty line between two."""
     parts: list[RenderableType] = []
-    for one in blocks:
-        parts += [*([""] if parts else []), *_PARTS[one.kind](one, width)]
+    for block in blocks:
+        parts += [*([""] if parts else []), *_PARTS[block.kind](block, width)]
     return parts
 
 
@@ -107,7 +107,7 @@ def _sentences(block: Sentences, _width: int) -> Iterator[RenderableType]:
 
 def _bullets(block: Bullets, _width: int) -> Iterator[RenderableType]:
     shown = block.sentences[: block.most]
-    yield from (_text(f"• {shortened(one, block.brief or len(one))}") for one in shown)
+    yield from (_text(f"• {shortened(line, block.brief or len(line))}") for line in shown)
     if more := len(block.sentences) - len(shown):
         yield _text(f"and {more:,} more", "dim")
 
@@ -177,7 +177,7 @@ def _left_out(
     figures = [column for column in reversed(columns[1:]) if column.number]
     left, out = list(columns), []
     for column in dict.fromkeys(missed + figures):
-        if len(left) <= _FEWEST or _width(one.least for one in left) <= width:
+        if len(left) <= _FEWEST or _width(wide.least for wide in left) <= width:
             break
         left.remove(column)
         out.append(column)

@@ -99,9 +99,13 @@ def seeds_needed(comparisons: int) -> int:
 def places(means: Sequence[float], comparisons: Sequence[ModelComparison]) -> list[int]:
     """Return each model's place: 1 and one for each model that takes significantly more queries."""
     better = [0] * len(means)
-    for one in comparisons:
-        if one.significant:
-            better[one.second if means[one.first] > means[one.second] else one.first] += 1
+    for comparison in comparisons:
+        if comparison.significant:
+            better[
+                comparison.second
+                if means[comparison.first] > means[comparison.second]
+                else comparison.first
+            ] += 1
     return [1 + count for count in better]
 
 
@@ -147,6 +151,6 @@ def randomization_test(differences: NDArray[np.float64]) -> list[float]:
 
 def _exact(differing: NDArray[np.float64], large: float) -> float:
     sums = np.zeros(1)
-    for one in differing:
-        sums = np.concatenate([sums - one, sums + one])
+    for step in differing:
+        sums = np.concatenate([sums - step, sums + step])
     return float((np.abs(sums) >= large).mean())

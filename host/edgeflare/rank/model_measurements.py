@@ -243,7 +243,7 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
 def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
     inputs, arms = list(opened.seeds.inputs), (Arm.ORIGINAL, Arm.DEVICE)
     evaluated = opened.evaluate(inputs, opened.seeds.seed_ids, arms, stopped)
-    outcomes = [one.outcome for one in evaluated]
+    outcomes = [query.outcome for query in evaluated]
     if len(outcomes) < len(inputs):
         return None
     right = count_right(dict(zip(opened.seeds.seed_ids, outcomes, strict=True)), opened.truths)

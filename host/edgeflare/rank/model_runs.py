@@ -92,17 +92,17 @@ def read_runs(runs: Sequence[Path]) -> ModelRuns:
     """
     found = [_read(run) for run in runs]
     first = found[0]
-    rises = [one.rises for one in found if one.rises is not None]
+    rises = [model.rises for model in found if model.rises is not None]
     return ModelRuns(
         seeds=first.seeds,
-        searched=frozenset.intersection(*(one.searched for one in found)),
+        searched=frozenset.intersection(*(model.searched for model in found)),
         tied=first.tied,
         right=first.right,
-        queries=np.concatenate([one.queries for one in found], axis=1),
-        seconds=np.concatenate([one.seconds for one in found], axis=1),
-        strengths=tuple(strength for one in found for strength in one.strengths),
+        queries=np.concatenate([model.queries for model in found], axis=1),
+        seconds=np.concatenate([model.seconds for model in found], axis=1),
+        strengths=tuple(strength for model in found for strength in model.strengths),
         rises=np.concatenate(rises, axis=1) if len(rises) == len(found) else None,
-        cut_by_time=sum(one.cut_by_time for one in found),
+        cut_by_time=sum(model.cut_by_time for model in found),
     )
 
 
@@ -134,7 +134,7 @@ def _read(run: Path) -> ModelRuns:
         chains = journal.chains()
         answered = dict(sorted(journal.answers("seed").items()))
         rows = [rows[0] for rows in answered.values()]
-    outcomes = [one.outcome for one in from_rows(header.reading, rows)]
+    outcomes = [query.outcome for query in from_rows(header.reading, rows)]
     findings = document.findings
     strengths = map(_strength, findings)
     seeds = SeedIds.of(answered)

@@ -134,8 +134,8 @@ def write_ranking(
         seeds=ranking.seeds,
         shared_seeds=ranking.shared_seeds,
         models=tuple(
-            RankedModel(**msgspec.structs.asdict(one), runs=tuple(runs[one.name]))
-            for one in ranking.models
+            RankedModel(**msgspec.structs.asdict(model), runs=tuple(runs[model.name]))
+            for model in ranking.models
         ),
         comparisons=_comparisons(ranking),
         sentences=tuple(sentences),
@@ -147,17 +147,19 @@ def write_ranking(
 def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
     names = [model.name for model in ranking.models]
     by_area = {
-        (one.first, one.second): TestedDifference(**_tested(one))
-        for one in ranking.area_comparisons
+        (area_comparison.first, area_comparison.second): TestedDifference(
+            **_tested(area_comparison)
+        )
+        for area_comparison in ranking.area_comparisons
     }
     return tuple(
         ComparedModels(
-            first=names[one.first],
-            second=names[one.second],
-            area=by_area.get((one.first, one.second)),
-            **_tested(one),
+            first=names[comparison.first],
+            second=names[comparison.second],
+            area=by_area.get((comparison.first, comparison.second)),
+            **_tested(comparison),
         )
-        for one in ranking.comparisons
+        for comparison in ranking.comparisons
     )
 
 

@@ -23,18 +23,18 @@ _LEGEND = (
 )
 
 _COLUMNS: Mapping[str, Callable[[Ranked], str]] = {
-    "#": lambda one: str(one.place),
-    "model": lambda one: one.name,
-    "mean queries": lambda one: show_estimate(one.mean_queries),
-    "area": lambda one: show_estimate(one.area),
-    "found %": lambda one: show_estimate(one.success, 100.0),
-    "seeds dev. %": lambda one: show_estimate(one.deviation_rate, 100.0),
-    "seeds right %": lambda one: show_estimate(one.seed_accuracy, 100.0),
-    "set dev. %": lambda one: show_estimate(one.labelled_deviation_rate, 100.0),
-    "set right %": lambda one: show_estimate(one.labelled_accuracy, 100.0),
-    "strength": lambda one: show_number(one.median_strength),
-    "KB": lambda one: show_number(one.size_bytes / 1000),
-    "ms": lambda one: show_number(one.latency_ms),
+    "#": lambda model: str(model.place),
+    "model": lambda model: model.name,
+    "mean queries": lambda model: show_estimate(model.mean_queries),
+    "area": lambda model: show_estimate(model.area),
+    "found %": lambda model: show_estimate(model.success, 100.0),
+    "seeds dev. %": lambda model: show_estimate(model.deviation_rate, 100.0),
+    "seeds right %": lambda model: show_estimate(model.seed_accuracy, 100.0),
+    "set dev. %": lambda model: show_estimate(model.labelled_deviation_rate, 100.0),
+    "set right %": lambda model: show_estimate(model.labelled_accuracy, 100.0),
+    "strength": lambda model: show_number(model.median_strength),
+    "KB": lambda model: show_number(model.size_bytes / 1000),
+    "ms": lambda model: show_number(model.latency_ms),
 }
 _MISSED_LEAST = (
     *("strength", "seeds right %", "seeds dev. %", "set right %", "set dev. %", "found %"),
@@ -52,7 +52,7 @@ def ranking_section(ranking: Ranking, heading: str, sentences: Sequence[str]) ->
 
     """
     columns = [(name, *map(tell, ranking.models)) for name, tell in _COLUMNS.items()]
-    header, *rows = zip(*(one for one in columns if set(one[1:]) != {"–"}), strict=True)
+    header, *rows = zip(*(column for column in columns if set(column[1:]) != {"–"}), strict=True)
     table = Table(
         title="",
         header=header,
@@ -86,8 +86,8 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
 
 
 def _first(ranking: Ranking, strategy: str) -> str:
-    best = [one for one in ranking.models if one.place == 1]
-    names = _list([one.name for one in best])
+    best = [model for model in ranking.models if model.place == 1]
+    names = _list([model.name for model in best])
     seeds = count_of(len(ranking.shared_seeds), "seed")
     basis = f"by {strategy}, on the {seeds} on which all of them agree"
     if len(best) == len(ranking.models):
@@ -102,14 +102,14 @@ def _first(ranking: Ranking, strategy: str) -> str:
 
 
 def _told_apart(ranking: Ranking) -> Iterator[str]:
-    significant = [one for one in ranking.comparisons if one.significant]
+    significant = [comparison for comparison in ranking.comparisons if comparison.significant]
     if not significant:
         return
-    worst = max(one.p_corrected for one in significant)
+    worst = max(comparison.p_corrected for comparison in significant)
     count = len(ranking.comparisons)
     yield (
         f"Significant (p at most {_p(worst)}, corrected for {count_of(count, 'comparison')}): "
-        f"{_over(ranking, [(one.first, one.second) for one in significant])}."
+        f"{_over(ranking, [(comparison.first, comparison.second) for comparison in significant])}."
     )
 
 
@@ -139,17 +139,17 @@ def _too_few(ranking: Ranking) -> Iterator[str]:
 
 
 def _area(ranking: Ranking) -> Iterator[str]:
-    areas = [(one.area.value, one.name) for one in ranking.models if one.area is not None]
+    areas = [(model.area.value, model.name) for model in ranking.models if model.area is not None]
     if not ranking.area_comparisons:
         yield "The area is left out: with --shrink 0 no finding is brought near to its seed."
         return
     (low, best), (high, worst) = min(areas), max(areas)
-    found = sum(one.significant for one in ranking.area_comparisons)
+    found = sum(area_comparison.significant for area_comparison in ranking.area_comparisons)
     yield (
         f"Area, on all {count_of(ranking.seeds, 'seed')}: from {best} with {show_number(low)} to "
         f"{worst} with {show_number(high)}. Significant by area: {found} of "
         f"{count_of(len(ranking.area_comparisons), 'comparison')}; by queries: "
-        f"{sum(one.significant for one in ranking.comparisons)}."
+        f"{sum(comparison.significant for comparison in ranking.comparisons)}."
     )
     yield from _area_and_queries(ranking)
 
@@ -176,7 +176,11 @@ def _area_and_queries(ranking: Ranking) -> Iterator[str]:
 
 
 def _not_told_apart(ranking: Ranking) -> Iterator[str]:
-    others = {(one.first, one.second): one for one in ranking.comparisons if not one.significant}
+    others = {
+        (comparison.first, comparison.second): comparison
+        for comparison in ranking.comparisons
+        if not comparison.significant
+    }
     groups = []
     for first, last in _neighbours(others, len(ranking.models)):
         names = [_name(ranking, position) for position in range(first, last + 1)]
@@ -184,8 +188,8 @@ def _not_told_apart(ranking: Ranking) -> Iterator[str]:
             others.pop(pair) for pair in combinations(range(first, last + 1), 2) if pair in others
         ]
         groups.append(f"{_list(names)} ({_chance(inside)})")
-    for (first, second), one in others.items():
-        groups.append(f"{_name(ranking, first)} and {_name(ranking, second)} ({_chance([one])})")
+    for (first, second), other in others.items():
+        groups.append(f"{_name(ranking, first)} and {_name(ranking, second)} ({_chance([other])})")
     if groups:
         yield f"Not significant, so their order means nothing: {'; '.join(groups)}."
 
@@ -205,8 +209,8 @@ def _neighbours(pairs: Collection[tuple[int, int]], models: int) -> Iterator[tup
 def _accuracy(ranking: Ranking) -> Iterator[str]:
     models = ranking.models
     for what, rights in (
-        ("labelled seed{}", [one.right for one in models]),
-        ("image{} of the labelled set", [one.labelled_right for one in models]),
+        ("labelled seed{}", [model.right for model in models]),
+        ("image{} of the labelled set", [model.labelled_right for model in models]),
     ):
         known = [right for right in rights if right is not None]
         if len(known) == len(models):
@@ -225,13 +229,13 @@ def _labelled_set(ranking: Ranking) -> Iterator[str]:
     Two models differ on the set where their intervals do not overlap.
     """
     silent, contrary = [], []
-    for one in ranking.comparisons:
-        first, second = ranking.models[one.first], ranking.models[one.second]
+    for comparison in ranking.comparisons:
+        first, second = ranking.models[comparison.first], ranking.models[comparison.second]
         a, b = first.labelled_deviation_rate, second.labelled_deviation_rate
         if a is None or b is None or (a.low <= b.high and b.low <= a.high):
             continue
         rates = f"{first.name} {a.value:.2%} and {second.name} {b.value:.2%}"
-        if not one.significant:
+        if not comparison.significant:
             silent.append(rates)
         elif a.value > b.value:
             contrary.append(rates)
@@ -243,7 +247,9 @@ def _labelled_set(ranking: Ranking) -> Iterator[str]:
 
 def _deviating(ranking: Ranking) -> Iterator[str]:
     parts = [
-        f"{one.name} on {one.deviating_seeds}" for one in ranking.models if one.deviating_seeds
+        f"{model.name} on {model.deviating_seeds}"
+        for model in ranking.models
+        if model.deviating_seeds
     ]
     if parts:
         yield (
@@ -254,9 +260,9 @@ def _deviating(ranking: Ranking) -> Iterator[str]:
 
 def _capped(ranking: Ranking, budget: int) -> Iterator[str]:
     parts = [
-        f"{one.searches - one.findings} of {one.searches} of {one.name}"
-        for one in ranking.models
-        if one.findings < one.searches
+        f"{model.searches - model.findings} of {model.searches} of {model.name}"
+        for model in ranking.models
+        if model.findings < model.searches
     ]
     if parts:
         yield (
@@ -266,19 +272,19 @@ def _capped(ranking: Ranking, budget: int) -> Iterator[str]:
 
 
 def _unfound(ranking: Ranking) -> Iterator[str]:
-    for one in ranking.models:
-        if not one.findings:
+    for model in ranking.models:
+        if not model.findings:
             yield (
-                f"Nothing was found on {one.name}: with 95 % confidence at most "
-                f"{one.success.high:.1%} of such seeds lead to a deviation within the budget."
+                f"Nothing was found on {model.name}: with 95 % confidence at most "
+                f"{model.success.high:.1%} of such seeds lead to a deviation within the budget."
             )
 
 
 def _cut_by_time(ranking: Ranking) -> Iterator[str]:
-    cut = [one for one in ranking.models if one.cut_by_time]
+    cut = [model for model in ranking.models if model.cut_by_time]
     if cut:
         yield (
-            f"The time limit ended searches of {_list([one.name for one in cut])} before their "
+            f"The time limit ended searches of {_list([model.name for model in cut])} before their "
             "budget: the rank depends on this machine's speed; raise --time-limit."
         )
 
@@ -288,9 +294,11 @@ def _name(ranking: Ranking, position: int) -> str:
 
 
 def _chance(compared: Sequence[ModelComparison]) -> str:
-    if all(one.difference.low == one.difference.high == 0.0 for one in compared):
+    if all(
+        comparison.difference.low == comparison.difference.high == 0.0 for comparison in compared
+    ):
         return "the same queries from every seed"
-    least = min(one.p_corrected for one in compared)
+    least = min(comparison.p_corrected for comparison in compared)
     alone = len(compared) == 1 or _p(least) == "1"
     return f"p = {_p(least)}" if alone else f"p at least {_p(least)}"
 

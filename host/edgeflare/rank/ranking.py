@@ -122,24 +122,26 @@ def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
         UserError: each seed deviates on one model or another, so that none is left to search from.
 
     """
-    shared = sorted(frozenset.intersection(*(one.searched.searched for one in candidates)))
+    shared = sorted(
+        frozenset.intersection(*(candidate.searched.searched for candidate in candidates))
+    )
     if not shared:
         raise UserError(
             "each seed deviates already on one of the models or another, so that nothing is left "
             "to compare searches by: give more seeds, or rank fewer models"
         )
-    needed = [one.searched.needed(shared, budget) for one in candidates]
+    needed = [candidate.searched.needed(shared, budget) for candidate in candidates]
     # From here on in the order of the rank: of equals, the one that was named first.
     order = sorted(range(len(candidates)), key=lambda i: -float(needed[i].mean()))
     values = np.stack([needed[i] for i in order])
     comparisons = compare_all(values)
     means = values.mean(axis=(1, 2)).tolist()
     models = tuple(
-        _ranked(candidates[i], place, one, shared)
-        for i, place, one in zip(order, places(means, comparisons), values, strict=True)
+        _ranked(candidates[i], place, value, shared)
+        for i, place, value in zip(order, places(means, comparisons), values, strict=True)
     )
     rises = [candidates[i].searched.rises for i in order]
-    known = [one for one in rises if one is not None]
+    known = [rise for rise in rises if rise is not None]
     by_area = compare_all(np.stack(known)) if len(known) == len(rises) else []
     return Ranking(
         len(candidates[0].searched.seeds), tuple(shared), models, tuple(comparisons), tuple(by_area)

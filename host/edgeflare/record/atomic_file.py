@@ -103,5 +103,5 @@ def _is_in_folder_without_list(folder: Path, path: Path) -> bool:
     contents = read_contents(folder)
     inner = path.absolute().relative_to(folder).parents
     return contents is not None and any(
-        contents.changing.get(one.as_posix()) == FOLDER for one in inner
+        contents.changing.get(entry.as_posix()) == FOLDER for entry in inner
     )

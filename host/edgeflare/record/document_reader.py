@@ -120,5 +120,5 @@ def _otherwise(given: Any, written: Any, place: str) -> Iterator[str]:
             if key not in given:
                 yield f"{place or 'it'} has no {key}"
     elif isinstance(given, list) and isinstance(written, list):
-        for at, (one, other) in enumerate(zip(given, written, strict=False)):
-            yield from _otherwise(one, other, f"{place}[{at}]")
+        for at, (element, other) in enumerate(zip(given, written, strict=False)):
+            yield from _otherwise(element, other, f"{place}[{at}]")

@@ -317,8 +317,8 @@ def mend(path: Path) -> None:
         _roll_forward(path)
         _say(f"ended what a killed command had begun: {path} is replaced")
     elif left := [path / at for at in (_MADE, _SCRATCH) if _is_stage(path, at)]:
-        for one in left:
-            shutil.rmtree(one)
+        for entry in left:
+            shutil.rmtree(entry)
         _say(f"removed what a killed command had begun in {path}")
     with contextlib.suppress(OSError):
         stage.rmdir()
@@ -423,7 +423,7 @@ def require_ours(path: Path, *names: str) -> None:
 def _made_and_locked(path: Path) -> tuple[tuple[Path, ...], int]:
     """Make a folder if there is none, and lock it; return the folders made, and the lock."""
     for tries_left in reversed(range(_TRIES)):
-        absent = tuple(one for one in (path, *path.parents) if not one.is_dir())
+        absent = tuple(folder for folder in (path, *path.parents) if not folder.is_dir())
         try:
             path.mkdir(parents=True, exist_ok=True)
             lock = lock_folder(path)
@@ -462,7 +462,7 @@ def _remove_listed(path: Path, *, keep_list: bool) -> None:
 def _remove_emptied(path: Path, names: Sequence[str]) -> None:
     """Remove the folders of files that are gone, as far as nothing else is in them."""
     parents = {parent.as_posix() for name in names for parent in list(Path(name).parents)[:-1]}
-    for parent in sorted(present(path, parents), key=lambda one: one.count("/"), reverse=True):
+    for parent in sorted(present(path, parents), key=lambda name: name.count("/"), reverse=True):
         with contextlib.suppress(OSError, UserError):
             path_inside(path, parent).rmdir()
 

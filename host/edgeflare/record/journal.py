@@ -227,7 +227,7 @@ class Journal:
         """Refuse what is no journal, before SQLite opens it."""
         require_whole(path.parent)
         if not path.parent.exists():
-            like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
+            like = path_suggestion(path.parent, lambda other: (other / path.name).is_file())
             raise UserError(f"there is no run directory {path.parent}{like}: check the path")
         if not path.is_file():
             cls.refuse_folder(path)

@@ -45,8 +45,8 @@ def _writable(value: Any) -> Any:
     if isinstance(value, float):
         return None if isnan(value) else value if abs(value) <= MOST else copysign(MOST, value)
     if isinstance(value, Mapping):
-        return {key: _writable(one) for key, one in value.items()}
-    return [_writable(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: _writable(inner) for key, inner in value.items()}
+    return [_writable(element) for element in value] if isinstance(value, (list, tuple)) else value
 
 
 def load_json(path: Path) -> Any:

@@ -71,8 +71,8 @@ def plain_json(value: object) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def read_text(kind: type[Text], text: str) -> Any:

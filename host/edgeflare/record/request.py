@@ -137,9 +137,9 @@ def _refusal(option: Option, was: Any, wanted: Any, begun: Any, folder: Path) ->
             " else now: restore what it names, or name another folder with --out"
         )
     growing = [
-        one.asks_more
-        for place, one in _fields(begun.__class__)
-        if one.asks_more and _value(begun, place) is not None
+        field.asks_more
+        for place, field in _fields(begun.__class__)
+        if field.asks_more and _value(begun, place) is not None
     ]
     more = f", and {' or '.join(growing)} if more is wanted" if option.more and growing else ""
     said = not_as_begun(option.name, *(_cut("" if x == str(True) else x) for x in texts))
@@ -195,7 +195,11 @@ def _fields(kind: Any) -> tuple[tuple[tuple[str, ...], Option], ...]:
     """Return the options of a type of requests, each behind the names that lead to its field."""
     found: list[tuple[tuple[str, ...], Option]] = []
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Option)]
+        said = [
+            metadata
+            for metadata in getattr(hint, "__metadata__", ())
+            if isinstance(metadata, Option)
+        ]
         if not said and (is_dataclass(hint) or hasattr(hint, "__struct_fields__")):
             found += (((name, *place), option) for place, option in _fields(hint))
             continue

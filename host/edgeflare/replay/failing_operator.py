@@ -43,7 +43,7 @@ def where_it_begins(explained: ExplainedFinding) -> FailingOperator | None:
     if explained.verdict.name == "compression":
         loss = explained.twin_and_original
         found, what = loss.most, _COMPRESSION
-        coarse = next((one for one in loss.coarse if one.operator >= 0), None)
+        coarse = next((layer for layer in loss.coarse if layer.operator >= 0), None)
         if found is None and coarse is not None:
             found, what = coarse, f"twin and original part here, {coarse.kind}"
     else:

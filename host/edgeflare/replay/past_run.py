@@ -135,7 +135,9 @@ class PastRun:
         interface = PairInterface.of(said)
         self._refuse_functions(interface, functions)
         decoders = self.header.arms.values()
-        kinds = {one.holds if isinstance(one, ClassDecoder) else None for one in decoders}
+        kinds = {
+            decoder.holds if isinstance(decoder, ClassDecoder) else None for decoder in decoders
+        }
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said.name,
@@ -168,7 +170,7 @@ class PastRun:
         return pair
 
     def _refuse_functions(self, interface: PairInterface, named: Sequence[str]) -> None:
-        placed = {os.path.abspath(one) if is_callable(one) else one for one in named}
+        placed = {os.path.abspath(name) if is_callable(name) else name for name in named}
         for function in interface.functions:
             if function not in {*named, *placed} and not is_agreed(function):
                 what = "for what stands before or behind its models"
@@ -253,7 +255,7 @@ class PastRun:
             self.files(entry)
         stored = np.stack([self.directory.load_input(entry.seed_image) for entry in entries])
         if stored.shape[1:] != inputs.shape:
-            theirs, ours = ("x".join(map(str, one)) for one in (stored.shape[1:], inputs.shape))
+            theirs, ours = ("x".join(map(str, shape)) for shape in (stored.shape[1:], inputs.shape))
             raise UserError(
                 f"the {input_words(self.document.pair).many} of {self.directory.path} are {theirs},"
                 f" but the models take {ours}"
@@ -262,7 +264,7 @@ class PastRun:
         header, targets = self.header, self.header.targets
         return Seeds(
             stored,
-            None if header.labels is None else np.array([header.seed_label(one) for one in ids]),
+            None if header.labels is None else np.array([header.seed_label(id_) for id_ in ids]),
             tuple(entry.seed_image for entry in entries),
             self.directory.load_fixed(ids, inputs.fixed_names),
             ids,

@@ -231,7 +231,7 @@ def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) ->
         )
     was, now = begun["replay"], replay_note(past, baseline)["replay"]
     for key, option in (("of", "RUN"), ("baseline", "--baseline")):
-        before, after = (one[key] and one[key]["run"] for one in (was, now))
+        before, after = (document[key] and document[key]["run"] for document in (was, now))
         if before != after:
             raise UserError(
                 f"{path} was begun with {option} {before or 'not given'}, not {after or 'without'}:"
@@ -252,7 +252,7 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
             f"{where} cannot be the baseline: it looked for {document.find}, and"
             f" {past.directory.path} for {find}"
         )
-    theirs, ours = (one.header.pair.sha256.original for one in (baseline, past))
+    theirs, ours = (past_run.header.pair.sha256.original for past_run in (baseline, past))
     if find != Find.KERNEL.value and theirs != ours:
         raise UserError(
             f"{where} cannot be the baseline: its original model is not that of"

@@ -149,8 +149,8 @@ def _reproduction(
         arms["original"] = _original(past, pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
-    for model, one in given.items():
-        files[f"{model}_input.{'npy' if simple else 'npz'}"] = one.file(simple=simple)
+    for model, inputs in given.items():
+        files[f"{model}_input.{'npy' if simple else 'npz'}"] = inputs.file(simple=simple)
     if not simple:
         for name, arm in arms.items():
             model = name if name in given else "compressed"
@@ -197,7 +197,10 @@ def require_scriptable(interface: PairInterface) -> None:
             f"the task {interface.task} is of another package, which the script of an export cannot"
             " import: pass on the run directory and the pair instead"
         )
-    if any(one.post_processing is not None for one in (interface, interface.on_device)):
+    if any(
+        pair_interface.post_processing is not None
+        for pair_interface in (interface, interface.on_device)
+    ):
         raise UserError(
             "the script of an export cannot import the Python function that reads this pair's"
             " outputs: pass on the run directory and the pair instead"
@@ -344,7 +347,9 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, object]:
 
 
 def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, object]:
-    device = next(one for one in past.document.devices if one.name == entry.device)
+    device = next(
+        run_device for run_device in past.document.devices if run_device.name == entry.device
+    )
     described, host = device.provenance, past.document.host
     runtime = f"{host.runtime} {host.runtime_version}"
     on_device = arm == "device"
@@ -413,7 +418,7 @@ def _decisions(decoder: Decoder, label: int | None) -> list[int | None]:
         return [None] * sum(len(head.parts) for head in heads)
     labels = split_decision(label, decoder.parts) if decoder.heads else [label]
     joint = zip(heads, labels, strict=True)
-    return [one for head, decided in joint for one in split_decision(decided, head.parts)]
+    return [part for head, decided in joint for part in split_decision(decided, head.parts)]
 
 
 def _explained(explanations: ExplainDocument | None, entry: Finding) -> ExplainedFinding | None:

@@ -106,10 +106,12 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
     """
     if len(documents) < 2:
         raise UserError("one run cannot be compared: name two run directories or more")
-    inputs = {run: {entry.sha256 for entry in one.deviations} for run, one in documents.items()}
+    inputs = {
+        run: {entry.sha256 for entry in compared.deviations} for run, compared in documents.items()
+    }
     seeds = [
-        {entry.seed_id: (run, entry.seed_image) for entry in one.deviations}
-        for run, one in documents.items()
+        {entry.seed_id: (run, entry.seed_image) for entry in compared.deviations}
+        for run, compared in documents.items()
     ]
     ids = set.intersection(*map(set, seeds))
     columns = []
@@ -119,7 +121,7 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
     return RunComparison(
         tuple(columns),
         tuple(sorted(set.intersection(*inputs.values()))),
-        tuple(i for i in sorted(ids) if len({_content(*one[i]) for one in seeds}) == 1),
+        tuple(i for i in sorted(ids) if len({_content(*seed[i]) for seed in seeds}) == 1),
     )
 
 
@@ -155,7 +157,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         median_strength=_median([entry.strength for entry in findings]),
         median_l2=_median([entry.distortion.l2 for entry in findings]),
         harm={} if harm is None else harm.findings or {},
-        nearness={f"{one.at_least:g}": one.share for one in near.db} if near else {},
+        nearness={f"{share.at_least:g}": share.share for share in near.db} if near else {},
         area=near.area if near else None,
         causes=causes,
         kinds=count_kinds(findings),

@@ -112,7 +112,7 @@ def edited_words(document: RunDocument, entry: Finding) -> int | None:
     """Return the edit distance of the compared arms' texts, in words; None of other answers."""
     texts = [view for view in views_of(entry) if EDITS in view.table_columns]
     edits = [view.edits(compared_arms(document)) for view in texts]
-    known = [one for one in edits if one is not None]
+    known = [edit for edit in edits if edit is not None]
     return sum(known) if known and len(known) == len(texts) else None
 
 

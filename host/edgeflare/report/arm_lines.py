@@ -28,14 +28,14 @@ def arm_lines(document: RunDocument) -> list[tuple[str, str]]:
     kernels = f"{host.runtime} {host.runtime_version}, {own} kernels{also}"
     arms.append(("twin", [compressed, here, kernels]))
     numbers = device_numbers(document.devices)
-    for one in document.devices:
-        what = one.provenance
+    for device in document.devices:
+        what = device.provenance
         ran = f"{what.runtime} {what.runtime_version}, {what.kernels} kernels"
         if what.total_nodes:
             ran += f", {taken_nodes(what)}"
         ran += f", {what.threads} thread{'' if what.threads == 1 else 's'}"
-        name = f"device {numbers[one.name]}" if numbers else "device"
-        arms.append((name, [compressed, _machine(one.name, what), ran]))
+        name = f"device {numbers[device.name]}" if numbers else "device"
+        arms.append((name, [compressed, _machine(device.name, what), ran]))
     return [(arm, "; ".join(filter(None, parts))) for arm, parts in arms]
 
 

@@ -35,7 +35,7 @@ def interface_lines(header: RunHeader) -> list[str]:
         links = ", ".join(f"{made} feeds {fed}" for fed, made in called.state.items())
         lines.append(printable(f"state: {links}; {called.frames} frames in a clip"))
     elif called is not None and called.frames:
-        windows = any("windows" in one.settings for one in pair.inputs or ())
+        windows = any("windows" in input_.settings for input_ in pair.inputs or ())
         what = "windows in an input" if windows else "frames in a clip"
         lines.append(f"{called.frames} {what}, an inference each")
     if variables := variables_in_words(pair):
@@ -73,8 +73,8 @@ def variables_in_words(pair: RunPair) -> str:
 def _named(kept: Sequence[Variable]) -> str:
     """Return how many variables a model has, and the names of the first ones by operator."""
     by_operator: dict[tuple[str, int], list[str]] = {}
-    for one in kept[:_MOST_NAMES]:
-        by_operator.setdefault((one.operator, one.index), []).append(one.name)
+    for variable in kept[:_MOST_NAMES]:
+        by_operator.setdefault((variable.operator, variable.index), []).append(variable.name)
     said = [
         f"{', '.join(names)} of {operator} (operator {index})"
         for (operator, index), names in by_operator.items()
@@ -87,10 +87,10 @@ def _named(kept: Sequence[Variable]) -> str:
 def _input_lines(pair: InterfaceDescription) -> list[str]:
     if pair.inputs:
         lines = []
-        for one in pair.inputs:
-            name = f"input {one.name}" if one.name else "input"
-            fixed = "" if one.search else "; the search leaves it as each seed has it"
-            lines.append(printable(f"{name}: {one.domain}{_settings(one.settings)}{fixed}"))
+        for input_ in pair.inputs:
+            name = f"input {input_.name}" if input_.name else "input"
+            fixed = "" if input_.search else "; the search leaves it as each seed has it"
+            lines.append(printable(f"{name}: {input_.domain}{_settings(input_.settings)}{fixed}"))
         return lines
     if pair.preprocess is not None:
         return [_image(msgspec.convert(pair.preprocess, Preprocess))]
@@ -105,12 +105,15 @@ def _value(value: object) -> str:
     if isinstance(value, Mapping):
         inner = dict(value)
         name = inner.pop("name", "")
-        rest = ", ".join(f"{key} {_value(one)}" for key, one in inner.items())
+        rest = ", ".join(f"{key} {_value(inner_value)}" for key, inner_value in inner.items())
         return f"{name} ({rest})".lstrip() if rest else str(name)
     if isinstance(value, list | tuple) and len(value) > _MOST_LISTED:
         return f"{len(value)} values"
     if isinstance(value, list | tuple):
-        nested = (f"({_value(one)})" if isinstance(one, list | tuple) else one for one in value)
+        nested = (
+            f"({_value(element)})" if isinstance(element, list | tuple) else element
+            for element in value
+        )
         return ", ".join(map(_value, nested))
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -208,7 +208,7 @@ def _node(value: float | str, colour: str, strength: float) -> Node:
     if not strength and not isinstance(value, str):
         return Node(value)
     channels = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    mixed = "".join(f"{round(255 + (one - 255) * strength):02x}" for one in channels)
+    mixed = "".join(f"{round(255 + (channel - 255) * strength):02x}" for channel in channels)
     return Node(value, f"#{mixed}")
 
 
@@ -217,7 +217,7 @@ def _node(value: float | str, colour: str, strength: float) -> Node:
 
 def _graph_id(graph: Graph) -> str:
     """Return the id of the main graph: its name, else its signature's, else "main"."""
-    signatures = (one for one in graph.model.signatureDefs or () if one.subgraphIndex == 0)
+    signatures = (known for known in graph.model.signatureDefs or () if known.subgraphIndex == 0)
     signature = next(signatures, None)
     names = (graph.model.subgraphs[0].name, signature and signature.signatureKey, b"main")
     return str(next(name for name in names if name).decode(errors="replace"))

@@ -97,14 +97,14 @@ def linf_steps(document: RunDocument) -> _Steps:
 
 def most_levels(documents: Iterable[RunDocument]) -> float:
     """Return up to where the curves of runs against the largest change are drawn."""
-    return max(_LEVELS, *(max(linf_steps(one)[0], default=0.0) for one in documents))
+    return max(_LEVELS, *(max(linf_steps(document)[0], default=0.0) for document in documents))
 
 
 def step_line(steps: _Steps, begin: float, end: float) -> tuple[list[float], list[float]]:
     """Return the points of a curve to draw in steps, from one edge of a panel to the other."""
     distances, shares = steps
     least, most = sorted((begin, end))
-    inside = [min(max(one, least), most) for one in distances]
+    inside = [min(max(distance, least), most) for distance in distances]
     return [begin, *inside, end], [0.0, *shares, shares[-1] if shares else 0.0]
 
 

@@ -59,14 +59,14 @@ def columns(document: RunDocument) -> tuple[str, ...]:
     Scores, distances, texts, objects and masks follow the labels of the arms; what white-box
     queries cost follows the queries, where there were any.
     """
-    entries = [one for some in document.lists.values() for one in some]
-    further = (name for one in entries for view in views_of(one) for name in view.csv_columns)
+    entries = [finding for some in document.lists.values() for finding in some]
+    further = (name for entry in entries for view in views_of(entry) for name in view.csv_columns)
     names = list(COLUMNS)
     at = names.index("device_name")
     names[at:at] = [name for name in dict.fromkeys(further) if name not in COLUMNS]
-    if any(one.seed_target for one in entries):
+    if any(entry.seed_target for entry in entries):
         names.insert(names.index("seed_label") + 1, "seed_target")
-    if any(one.translated_evaluations or one.host_gradients for one in entries):
+    if any(entry.translated_evaluations or entry.host_gradients for entry in entries):
         at = names.index("seconds")
         names[at:at] = _WHITE_BOX
     return tuple(names)
@@ -96,8 +96,8 @@ def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:
         return dict(view.csv_cells())
     row: dict[str, object] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
     if is_structured(entry):
-        for one in views:
-            row |= one.csv_cells()
+        for answer_form in views:
+            row |= answer_form.csv_cells()
         if (edits := edited_words(document, entry)) is not None:
             row["edit_distance"] = edits
         return row if view is None else row | dict(view.csv_cells())
@@ -107,7 +107,7 @@ def _answers(document: RunDocument, entry: Finding) -> dict[str, object]:
             row[f"{arm}_class"] = decision_name(document, entry, arm)
             if given := entry.probabilities.get(arm):
                 row[f"{arm}_probability"] = given[label]
-    known = [cells for one in views if (cells := one.csv_cells())]
+    known = [cells for answer_form in views if (cells := answer_form.csv_cells())]
     if len(known) == 1:  # of several frames, no score is that of the clip
         row |= known[0]
     return row

@@ -53,7 +53,7 @@ def run_figures(document: RunDocument, named: Callable[[str], str] = last_part) 
     figures = (
         _search_figures(document) if replay is None else _replay_figures(document, replay, named)
     )
-    strengths = [one.strength for one in document.findings if one.strength is not None]
+    strengths = [finding.strength for finding in document.findings if finding.strength is not None]
     if strengths:
         figures.append(("strongest", number(max(strengths), 3)))
     if document.unverified:
@@ -119,7 +119,8 @@ def _replay_figures(
     mended = [entry.seed_id for entry in replay.mended]
     but = [seed_id for seed_id in mended if seed_id in worse]
     changes = [
-        f"seed {one.seed_id}: {one.before} → {one.now}" for one in replay.changed_kind[:_MOST_IDS]
+        f"seed {changed_kind.seed_id}: {changed_kind.before} → {changed_kind.now}"
+        for changed_kind in replay.changed_kind[:_MOST_IDS]
     ]
     new = []
     if replay.baseline is not None:
@@ -170,7 +171,7 @@ def unmutated_lines(document: RunDocument) -> Lines:
         ("unmutated seeds", rates.seeds),
         (f"unmutated test {input_words(document.pair).many}", rates.test),
     )
-    lines = [(name, _rate(one)) for name, one in figures if one is not None and one.images]
+    lines = [(name, _rate(rate)) for name, rate in figures if rate is not None and rate.images]
     ties = _tie_line(document, rates.seeds) if rates.seeds.by_tie else ()
     return [*lines, *ties, *systematic_lines(rates.systematic), *variables]
 
@@ -183,9 +184,11 @@ def systematic_lines(found: SystematicDifferences | None) -> Lines:
     if found is None:
         return []
     lines = {
-        f"score on {found.second}": [_shift(one) for one in found.shifts],
-        f"flow to {found.second}": [_flow(one) for one in found.flows],
-        f"cut off on {found.second}": [_clipped(one, found.first) for one in found.clipped],
+        f"score on {found.second}": [_shift(shift) for shift in found.shifts],
+        f"flow to {found.second}": [_flow(flow) for flow in found.flows],
+        f"cut off on {found.second}": [
+            _clipped(clipped_output, found.first) for clipped_output in found.clipped
+        ],
     }
     return [(name, _first_few(each)) for name, each in lines.items() if each]
 
@@ -245,7 +248,7 @@ def nearness_lines(document: RunDocument) -> Lines:
     seeds = max(1, document.totals.seeds)
     counts = len(counted(document))
     low, high = exact_interval(counts, seeds)
-    shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.db)
+    shares = ", ".join(f"{share.at_least:g} dB {share.share:.0%}" for share in document.nearness.db)
     return [
         (
             f"deviate {' and '.join(asked) or 'at any distance'}",

@@ -346,7 +346,7 @@ def entry_columns(document: RunDocument, entries: Sequence[Finding]) -> Iterator
     """Yield the columns of a table of entries, those that say something of any."""
     yield EntryColumn("seed", seed_of)
     for name in answer_columns(entries):
-        cell, core = (partial(one, document, column=name) for one in (answer_cell, answer_gist))
+        cell, core = (partial(shown, document, column=name) for shown in (answer_cell, answer_gist))
         yield EntryColumn(name, cell, core=core)
     if any(map(named_kind, entries)):
         yield EntryColumn("kind", lambda entry: named_kind(entry) or "–")
@@ -385,12 +385,12 @@ def coverage_blocks(document: RunDocument) -> list[Block]:
         (f"{seeds} + {count_of(found.others, 'other seed')}", "with_others"),
     )
     rows = [
-        (f"{one.arm}, {one.neurons:,} neurons", name, *(f"{share:.1%}" for share in shares))
-        for one in found.arms
+        (f"{arm.arm}, {arm.neurons:,} neurons", name, *(f"{share:.1%}" for share in shares))
+        for arm in found.arms
         for name, key in sets
-        if (shares := getattr(one, key)) is not None
+        if (shares := getattr(arm, key)) is not None
     ]
-    header = ("neuron coverage", "inputs", *(f"> {one:g}" for one in found.thresholds))
+    header = ("neuron coverage", "inputs", *(f"> {threshold:g}" for threshold in found.thresholds))
     nothing = (
         "No search ended in a finding: this is the coverage of all seeds, with nothing to hold it"
         " against."

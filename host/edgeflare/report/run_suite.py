@@ -40,7 +40,7 @@ def run_suite(document: RunDocument) -> Suite:
             "pair": document.pair,
             "plan": document.plan,
             **dict(unmutated_lines(document)),
-            **{f"device {one.name}": one.provenance for one in document.devices},
+            **{f"device {device.name}": device.provenance for device in document.devices},
             **_held_against(document),
         },
         cases=[
@@ -69,7 +69,7 @@ def _most_harmful_first(
     """Return seeds in the order of their cases: by harm, or as they are where it is not known."""
     if not any(entry.harm for _, entry in failed.values()):
         return list(seed_ids)
-    return sorted(seed_ids, key=lambda one: rank(failed[one][1]) if one in failed else PASSED)
+    return sorted(seed_ids, key=lambda seed: rank(failed[seed][1]) if seed in failed else PASSED)
 
 
 PASSED = 5
@@ -87,7 +87,7 @@ def _searched(document: RunDocument) -> _Cases:
     }
     decided = set(failed)
     counting = {entry.seed_id for entry in counted(document)}
-    failed = {seed_id: one for seed_id, one in failed.items() if seed_id in counting}
+    failed = {seed_id: outcome for seed_id, outcome in failed.items() if seed_id in counting}
     seed_ids = _seed_ids(document)
     undecided: set[int] = set()
     if totals.searched + totals.deviating_seeds < totals.seeds:
@@ -113,7 +113,7 @@ def _seed_ids(document: RunDocument) -> list[int]:
     does not say. Those have the least numbers that are free.
     """
     entries = {entry.seed_id for some in document.lists.values() for entry in some}
-    others = (one for one in count() if one not in entries)
+    others = (free for free in count() if free not in entries)
     return sorted([*entries, *islice(others, max(0, document.totals.seeds - len(entries)))])
 
 
@@ -125,7 +125,7 @@ def _replayed(document: RunDocument, replay: ReplayOutcome) -> _Cases:
     }
     others = {entry.seed_id: entry for entry in (*replay.mended, *document.unverified)}
     others |= {seed_id: entry for seed_id, (_, entry) in failed.items()}
-    failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
+    failed = {seed_id: outcome for seed_id, outcome in failed.items() if counts(outcome[1])}
     worse = set(replay.deviating_seeds) - set(failed)
     failed |= {
         seed_id: ("only the seed itself deviates now; its stored input: ", others[seed_id])

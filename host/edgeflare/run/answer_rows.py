@@ -44,7 +44,9 @@ def to_row(
         twin=raw.get(Arm.TWIN),
         device=raw.get(Arm.DEVICE),
         members=joined(reading.decoders[Arm.TWIN], (raw[name] for name in outcome.members)) or None,
-        failures={key: one.failure for key, one in answered.items() if one.failure is not None},
+        failures={
+            key: answer.failure for key, answer in answered.items() if answer.failure is not None
+        },
         seconds=evaluated.seconds,
     )
 

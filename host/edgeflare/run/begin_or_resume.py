@@ -95,7 +95,7 @@ def note_other_devices(journal: RunJournal, begun: RunHeader, other: RunHeader) 
     """Note in the journal of a run that devices of other names go on with it."""
     if begun.plan.devices == other.plan.devices:
         return
-    names = "; ".join(", ".join(one.plan.devices) for one in (begun, other))
+    names = "; ".join(", ".join(run_header.plan.devices) for run_header in (begun, other))
     line = f"{SEVERAL_DEVICES}: {names}"
     known = journal.about().get(OTHER_HOSTS_KEY, [])
     if line not in known:

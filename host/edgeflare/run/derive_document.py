@@ -183,9 +183,9 @@ def count_duplicates(inputs: Iterable[Input], domain: Domain) -> dict[str, int]:
 
     """
     copies, fingerprints = Counter[bytes](), []
-    for one in inputs:
-        copies[sha256(repr(one.shape).encode() + one.tobytes()).digest()] += 1
-        fingerprints.append(domain.fingerprint(one))
+    for input_ in inputs:
+        copies[sha256(repr(input_.shape).encode() + input_.tobytes()).digest()] += 1
+        fingerprints.append(domain.fingerprint(input_))
     return {
         "triggers": len(fingerprints),
         "distinct": len(copies),
@@ -233,14 +233,14 @@ def _rate(
 ) -> DeviationRate:
     goal = header.plan.goal.unmutated
     rows = [rows[0] for rows in journal.answers(role).values()]
-    outcomes = [one.outcome for one in from_rows(header.reading, rows)]
+    outcomes = [query.outcome for query in from_rows(header.reading, rows)]
     known = [truths[row.seed_id] for row in rows]
-    deviating = [goal.met(one) is not None for one in outcomes]
+    deviating = [goal.met(outcome) is not None for outcome in outcomes]
     by_tie = [
-        one and goal.tied_deviation(outcome)
-        for one, outcome in zip(deviating, outcomes, strict=True)
+        deviates and goal.tied_deviation(outcome)
+        for deviates, outcome in zip(deviating, outcomes, strict=True)
     ]
-    harms = [harm_or_why_not(goal, *one) for one in zip(outcomes, known, strict=True)]
+    harms = [harm_or_why_not(goal, *arguments) for arguments in zip(outcomes, known, strict=True)]
     labelled, right = right_by_arm(outcomes, known)
     inputs, count = len(rows), sum(deviating)
     low, high = exact_interval(count, inputs) if inputs else (0.0, 1.0)
@@ -249,7 +249,7 @@ def _rate(
         images=inputs,
         deviating=count,
         by_tie=sum(by_tie),
-        tied=sum(any(one[arm].tied for arm in goal.compared) for one in outcomes),
+        tied=sum(any(outcome[arm].tied for arm in goal.compared) for outcome in outcomes),
         rate=count / max(1, inputs),
         low=low,
         high=high,
@@ -271,6 +271,6 @@ def seeds_that_deviate(journal: RunJournal, header: RunHeader) -> list[int]:
     rows = [rows[0] for rows in journal.answers("seed").values()]
     return [
         row.seed_id
-        for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
-        if header.plan.goal.unmutated.met(one.outcome)
+        for row, query in zip(rows, from_rows(header.reading, rows), strict=True)
+        if header.plan.goal.unmutated.met(query.outcome)
     ]

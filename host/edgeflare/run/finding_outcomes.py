@@ -68,7 +68,7 @@ def sort_findings(journal: RunJournal, header: RunHeader) -> SortedFindings:
         chain = chains.get(seed_id)
         goal = header.plan.goal if chain else header.plan.goal.unmutated
         rows = verifications.get(seed_id, [])
-        outcomes = [one.outcome for one in from_rows(header.reading, rows)]
+        outcomes = [query.outcome for query in from_rows(header.reading, rows)]
         # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
@@ -216,7 +216,7 @@ def labels_of(outcomes: Sequence[Outcome]) -> tuple[Mapping[str, int | None], ..
         numbered.append(answer)
         return len(numbered) - 1
 
-    return tuple({arm.value: label(one) for arm, one in o.answers.items()} for o in outcomes)
+    return tuple({arm.value: label(given) for arm, given in o.answers.items()} for o in outcomes)
 
 
 def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:

@@ -116,7 +116,7 @@ def ties_count(document: RunDocument) -> bool:
 def tie_harm(figures: DeviationRate) -> tuple[int, int, float]:
     """Return how many inputs a change by a tie helped and harmed, and p of the sign test."""
     harm = figures.harm_by_tie or {}
-    helped, harmed = harm.get("device-right", 0), sum(harm.get(one, 0) for one in HARMFUL)
+    helped, harmed = harm.get("device-right", 0), sum(harm.get(kind, 0) for kind in HARMFUL)
     return helped, harmed, sign_test(helped, harmed)
 
 

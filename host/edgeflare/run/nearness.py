@@ -47,7 +47,7 @@ def nearness_of(
         DbShare(level, near := sum(value >= level for value in known), near / most)
         for level in levels_db(measure)
     )
-    small = [sum(one.distortion.linf <= level for one in entries) for level in LEVELS_LINF]
+    small = [sum(entry.distortion.linf <= level for entry in entries) for level in LEVELS_LINF]
     is_psnr = measure == PSNR
     return Nearness(
         measure=None if is_psnr else measure.name,

@@ -50,7 +50,7 @@ def _set_parameters(parameters: Mapping[str, bool | int | float | str]) -> str |
 
 
 def _thresholds(coverage: Sequence[Number]) -> str | None:
-    return ",".join(f"{one:g}" for one in coverage) or None
+    return ",".join(f"{threshold:g}" for threshold in coverage) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,9 @@ class Plan:
         """
         goal = fields["goal"]
         for known, given in ((cls, fields), (Goal, goal)):
-            if unknown := given.keys() - {one.name for one in dataclass_fields(known)}:
+            if unknown := given.keys() - {
+                dataclass_field.name for dataclass_field in dataclass_fields(known)
+            }:
                 raise ValueError(f"no plan has {', '.join(sorted(unknown))}")
         return msgspec.convert(fields, cls, dec_hook=read_text)
 

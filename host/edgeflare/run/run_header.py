@@ -62,7 +62,9 @@ class RunHeader:
             "pair": to_json(self.pair),
             "plan": plain_json(self.plan),
             "devices": [to_json(device) for device in self.devices],
-            "arms": {arm.value: to_json(KeptDecoder.of(one)) for arm, one in self.arms.items()},
+            "arms": {
+                arm.value: to_json(KeptDecoder.of(decoder)) for arm, decoder in self.arms.items()
+            },
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
             "targets": None if self.targets is None else self.targets.to_json(),
@@ -93,7 +95,7 @@ class RunHeader:
                 pair=noted.pair,
                 plan=Plan.from_json(noted.plan),
                 devices=noted.devices,
-                arms={arm: one.decoder(task) for arm, one in noted.arms.items()},
+                arms={arm: decoder.decoder(task) for arm, decoder in noted.arms.items()},
                 classes=noted.classes,
                 labels=noted.labels,
                 targets=KeptTargets.from_json(noted.targets),
@@ -205,9 +207,9 @@ def _require_of_each_seed(header: RunHeader) -> None:
 
     """
     said = {"names": header.names or None, "labels": header.labels, "targets": header.targets}
-    for what, one in said.items():
-        if one is not None and len(one) != len(header.all_seeds):
-            raise ValueError(f"{len(one)} {what} of {len(header.all_seeds)} seeds")
+    for what, values in said.items():
+        if values is not None and len(values) != len(header.all_seeds):
+            raise ValueError(f"{len(values)} {what} of {len(header.all_seeds)} seeds")
 
 
 def run_domain(pair: RunPair) -> Domain:

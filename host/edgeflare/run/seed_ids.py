@@ -57,7 +57,7 @@ class SeedIds(Text):
     @classmethod
     def of(cls, ids: Iterable[int]) -> SeedIds:
         """Return the ids of a collection, in whatever order."""
-        return cls._joined((one, one + 1) for one in ids)
+        return cls._joined((id_, id_ + 1) for id_ in ids)
 
     @classmethod
     def read(cls, text: str) -> SeedIds:
@@ -118,7 +118,7 @@ class SeedIds(Text):
 
     def __iter__(self) -> Iterator[int]:
         """Yield each id, in rising order."""
-        return (one for begin, end in self.ranges for one in range(begin, end))
+        return (seed_id for begin, end in self.ranges for seed_id in range(begin, end))
 
     def __len__(self) -> int:
         """Return how many ids there are."""

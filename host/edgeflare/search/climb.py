@@ -130,12 +130,12 @@ class _DistanceClimb:
         if child.distance > self._elite[at].distance:
             self._successes[chosen] += 1.0
             self._elite[at] = child
-            self._elite.sort(key=lambda one: -one.distance)
+            self._elite.sort(key=lambda climbed: -climbed.distance)
 
     def _enter(self, one: _ClimbedInput) -> None:
         """Let an input into the elite, if it is far enough."""
         self._elite.append(one)
-        self._elite.sort(key=lambda one: -one.distance)
+        self._elite.sort(key=lambda climbed: -climbed.distance)
         del self._elite[self._most :]
 
     def _evaluate(self, candidate: _ClimbedInput) -> QueryGenerator[_ClimbedInput]:

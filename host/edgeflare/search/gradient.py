@@ -224,17 +224,19 @@ class _GradientWalk:
             inputs.append(self._start.bounds.project(near, self._start.seed))
         told: Sequence[TranslatedOutcome] = yield TranslatedQuery(inputs)
         points = [
-            _WalkPoint(self._space.levels(one) if by_chance else self._within(real), one, answer)
-            for (real, by_chance), one, answer in zip(ends, inputs, told, strict=True)
+            _WalkPoint(
+                self._space.levels(input_) if by_chance else self._within(real), input_, answer
+            )
+            for (real, by_chance), input_, answer in zip(ends, inputs, told, strict=True)
         ]
         for point in points:
             outcome = with_device(point.told.outcome, point.told.outcome[Arm.TWIN])
             if self._start.goal.met(outcome) is not None:
                 strength = self._start.goal.strength(outcome) or 0.0
                 self._found.setdefault(point.input.tobytes(), (strength, point))
-        strongest = sorted(self._found, key=lambda one: -self._found[one][0])
-        for one in strongest[_MOST_ASKED:]:  # of which the arms would never be asked
-            del self._found[one]
+        strongest = sorted(self._found, key=lambda key: -self._found[key][0])
+        for key in strongest[_MOST_ASKED:]:  # of which the arms would never be asked
+            del self._found[key]
         return points
 
     def _within(self, real: Real) -> Real:
@@ -256,17 +258,17 @@ class _GradientWalk:
     def _value(self, point: _WalkPoint, rival: int) -> float:
         """Return how near a point is to deviating, below 0, or how strongly it does."""
         scores = [point.told.scores[arm] for arm in _MODELS]
-        margins = [one[self._home] - one[rival] for one in scores]
+        margins = [score[self._home] - score[rival] for score in scores]
         value = min(self._side * margins[0], -self._side * margins[1])
         if value > 0.0:
             shares = [point.told.outcome[arm].probabilities for arm in _MODELS]
-            leads = [one[self._home] - one[rival] for one in shares]
+            leads = [share[self._home] - share[rival] for share in shares]
             value = 2.0 * min(self._side * leads[0], -self._side * leads[1])
-        others = [_best_beside(one, {self._home, rival}) for one in scores]
+        others = [_best_beside(score, {self._home, rival}) for score in scores]
         crowding = max(
             (
-                one[third] - max(one[self._home], one[rival])
-                for one, third in zip(scores, others, strict=True)
+                score[third] - max(score[self._home], score[rival])
+                for score, third in zip(scores, others, strict=True)
                 if third is not None
             ),
             default=-np.inf,
@@ -296,7 +298,7 @@ class _GradientWalk:
 
     def _confirmed(self) -> SearchGenerator:
         """Ask the arms about the strongest few of what was found, until one confirms it."""
-        ranked = sorted(self._found.values(), key=lambda one: -one[0])
+        ranked = sorted(self._found.values(), key=lambda entry: -entry[0])
         for _, point in ranked[:_MOST_ASKED]:
             (outcome,) = yield [Query(point.input, self._start.goal.needed)]
             kind = self._start.goal.met(outcome)

@@ -79,7 +79,7 @@ def all_operators() -> tuple[MutationOperator, ...]:
 
     """
     try:
-        return tuple(one for domain in domains() for one in operators(domain))
+        return tuple(operator for domain in domains() for operator in operators(domain))
     except OperatorError as error:
         raise UserError(str(error)) from error
 

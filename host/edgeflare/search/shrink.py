@@ -136,7 +136,7 @@ def reset_cells(refinement: TriggerRefinement) -> QueryGenerator[None]:
     change = values.reshape(*space.cells(seed.shape), -1).sum(axis=-1)
     order = np.argsort(change, axis=None, kind="stable")
     changed = order[change.reshape(-1)[order] > 0]
-    yield from _reset(refinement, (np.unravel_index(one, change.shape) for one in changed))
+    yield from _reset(refinement, (np.unravel_index(place, change.shape) for place in changed))
 
 
 MOVES = (halve_change, follow_boundary, reset_blocks, reset_cells)

@@ -132,19 +132,19 @@ def parameters_of(strategy: type) -> tuple[Parameter, ...]:
     if not is_dataclass(strategy):
         return ()
     types = get_type_hints(strategy)
-    for one in fields(strategy):
-        if types[one.name] not in _KINDS or one.default is MISSING:
+    for known in fields(strategy):
+        if types[known.name] not in _KINDS or known.default is MISSING:
             raise UserError(
-                f"parameter {one.name} has to be a bool, int, float or str, and to have a default"
+                f"parameter {known.name} has to be a bool, int, float or str, and to have a default"
             )
     return tuple(
         Parameter(
-            one.name,
-            types[one.name],
-            cast("Value", one.default),
-            **{"description": "", **one.metadata.get(_KEY, {})},
+            known.name,
+            types[known.name],
+            cast("Value", known.default),
+            **{"description": "", **known.metadata.get(_KEY, {})},
         )
-        for one in fields(strategy)
+        for known in fields(strategy)
     )
 
 
@@ -155,8 +155,8 @@ def check_parameters(strategy: object) -> None:
         UserError: one is not of its type, or not within its bounds.
 
     """
-    for one in parameters_of(type(strategy)):
-        object.__setattr__(strategy, one.name, one.check(getattr(strategy, one.name)))
+    for known in parameters_of(type(strategy)):
+        object.__setattr__(strategy, known.name, known.check(getattr(strategy, known.name)))
 
 
 def known_parameter(name: str, strategy: str, parameters: Sequence[Parameter]) -> Parameter:
@@ -166,7 +166,7 @@ def known_parameter(name: str, strategy: str, parameters: Sequence[Parameter]) -
         UserError: the strategy has none of that name.
 
     """
-    known = {one.name: one for one in parameters}
+    known = {each.name: each for each in parameters}
     if name not in known:
         raise UserError(
             f"strategy {strategy} has no parameter '{name}'{suggestion(name, known)}:"

@@ -94,7 +94,9 @@ class RegisteredStrategy:
         """
         if self.strategy.needs_paper_operators and not operators:
             others = [
-                name for name, one in strategies().items() if not one.strategy.needs_paper_operators
+                name
+                for name, strategy in strategies().items()
+                if not strategy.strategy.needs_paper_operators
             ]
             raise UserError(
                 f"the strategy {self.name} draws from the operators of its paper, which has none"
@@ -140,7 +142,7 @@ def broken_strategies() -> Sequence[BrokenStrategy]:
 def pool_strategies() -> tuple[str, ...]:
     """Return the names of the strategies that draw from the run's operator pool."""
     known = strategies().values()
-    return tuple(one.name for one in known if one.strategy.draws_from_pool)
+    return tuple(strategy.name for strategy in known if strategy.strategy.draws_from_pool)
 
 
 def find_strategy(name: str) -> RegisteredStrategy:

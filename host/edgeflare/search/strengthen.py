@@ -238,7 +238,10 @@ def _strengthen_blocks(refinement: TriggerRefinement, enough: float) -> QueryGen
         while _strength(refinement, refinement.trigger.outcome) < enough:
             candidates = [_changed(refinement) for _ in range(_TRIED_BLOCKS)]
             batch: list[EvaluatedInput] = yield from refinement.evaluate(candidates)
-            best = max(batch, key=lambda one: one.first.strength_against(one.second) or 0.0)
+            best = max(
+                batch,
+                key=lambda evaluated: evaluated.first.strength_against(evaluated.second) or 0.0,
+            )
             now = _strength(refinement, refinement.trigger.outcome)
             if best.deviates and (best.first.strength_against(best.second) or 0.0) > now:
                 yield from refinement.keep(best, is_stronger)

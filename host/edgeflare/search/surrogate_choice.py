@@ -143,7 +143,7 @@ class UnanimousTwinSurrogate(_TwinSurrogate):
             return False
         twin = outcome[Arm.TWIN]
         members = [outcome.members[name] for name in self.kernels]
-        unanimous = not any(one.differs(twin) or one.tied for one in members)
+        unanimous = not any(member.differs(twin) or member.tied for member in members)
         if not unanimous and self._passed_over < self.MOST_PASSED_OVER:
             self._passed_over += 1
             return False
@@ -203,7 +203,7 @@ class TwinThenNearTieSurrogate(_TwinSurrogate):
     @cached_property
     def _device_differs(self) -> bool:
         """Whether the device is known to answer otherwise than its twin on some seed."""
-        return not all(_answers_are_equal(one.outcome) for one in self._donors)
+        return not all(_answers_are_equal(donor.outcome) for donor in self._donors)
 
 
 class _MemberSurrogate(Surrogate):
@@ -286,7 +286,7 @@ class EnsembleSurrogate(Surrogate):
         """Return the answer of the first member that disagrees with the twin, or of the first."""
         members = [outcome.members[name] for name in self.kernels]
         twin = outcome[Arm.TWIN]
-        return next((one for one in members if one.differs(twin)), members[0])
+        return next((member for member in members if member.differs(twin)), members[0])
 
     def _original_agrees(self, outcome: Outcome) -> bool:
         """Whether the original prefers the member's decision, or there is no original to tell."""

@@ -118,13 +118,13 @@ def compare(
         _paired(facts, document, baseline, name, chosen)
         for name, chosen in items_by_condition(facts)
     ]
-    corrected = holm([one.p for one in by_condition])
+    corrected = holm([items.p for items in by_condition])
     return SurveyComparison(
         run=baseline.name,
         overall=overall,
         by_condition=tuple(
-            msgspec.structs.replace(one, p_corrected=p)
-            for one, p in zip(by_condition, corrected, strict=True)
+            msgspec.structs.replace(items, p_corrected=p)
+            for items, p in zip(by_condition, corrected, strict=True)
         ),
     )
 
@@ -162,7 +162,7 @@ def _paired(
 def _rate(document: SurveyDocument, condition: str | None) -> tuple[float, Rate]:
     """Return a rate of a survey that pools nothing, and the confidence of its interval."""
     table = document.by_condition
-    found = [(table.confidence, one) for one in table.slices if one.condition == condition]
+    found = [(table.confidence, slice_) for slice_ in table.slices if slice_.condition == condition]
     confidence, one = found[0] if found else (document.confidence, document.overall)
     if (alone := one.rate.alone) is None:
         return confidence, one.rate
@@ -172,8 +172,8 @@ def _rate(document: SurveyDocument, condition: str | None) -> tuple[float, Rate]
 
 def _cells(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     """Name a cell that only one of two surveys has."""
-    for one, other, where in ((ours, theirs, "not"), (theirs, ours, "only")):
-        missing = [cell for cell in one if cell not in other]
+    for cells, other, where in ((ours, theirs, "not"), (theirs, ours, "only")):
+        missing = [cell for cell in cells if cell not in other]
         if missing:
             return f"{missing[0].condition} {missing[0].severity} is {where} in it"
     return "in another order"

@@ -283,7 +283,10 @@ def signs_of_chance(host: Sequence[HostRow], labels: Sequence[int]) -> list[str]
 
 def _looks(plan: SurveyPlan, asked: int) -> list[str]:
     """Return what is to be known of a survey that had ended, and asked more after that."""
-    if not any(one.ended is not None and one.asked < asked for one in plan.earlier):
+    if not any(
+        earlier_ends.ended is not None and earlier_ends.asked < asked
+        for earlier_ends in plan.earlier
+    ):
         return []
     return [
         "the survey had ended and went on: an interval is for one look, and is too narrow for who"
@@ -335,10 +338,10 @@ def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterv
 def _pooling(facts: SurveyFacts, sample: Sample, rng_seed: int) -> Pooling:
     """Return whether conditions, severities or classes differ in how often the device surprises."""
     fact, rng = headline(facts), np.random.default_rng([rng_seed, _STREAM])
-    names = [one.condition for one in facts.cells]
+    names = [cell.condition for cell in facts.cells]
     numbers = {name: at for at, name in enumerate(dict.fromkeys(names))}
     conditions = np.asarray([numbers[name] for name in names])[facts.cell]
-    severities = np.asarray([one.severity for one in facts.cells])[facts.cell]
+    severities = np.asarray([cell.severity for cell in facts.cells])[facts.cell]
     p_values = [
         pooling_p_value(fact, sample, slices, rng)
         for slices in (conditions, severities, facts.classes)
@@ -350,7 +353,7 @@ def _pooling(facts: SurveyFacts, sample: Sample, rng_seed: int) -> Pooling:
 def _rounded(part: _Part) -> _Part:
     """Return a part of a document with its figures rounded."""
     fields = msgspec.structs.asdict(part).items()
-    return msgspec.structs.replace(part, **{key: _rounded_value(one) for key, one in fields})
+    return msgspec.structs.replace(part, **{key: _rounded_value(inner) for key, inner in fields})
 
 
 def _rounded_value(value: Any) -> Any:
@@ -360,7 +363,7 @@ def _rounded_value(value: Any) -> Any:
         names = value.__dataclass_fields__
         return replace(value, **{name: _rounded_value(getattr(value, name)) for name in names})
     if isinstance(value, Mapping):
-        return {str(key): _rounded_value(one) for key, one in value.items()}
+        return {str(key): _rounded_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return tuple(map(_rounded_value, value))
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

@@ -122,7 +122,7 @@ def open_survey(
 
     opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
     if request.bounds.rare_queries is not None:
-        conditions = [one.condition for one in request.chosen]
+        conditions = [chosen_condition.condition for chosen_condition in request.chosen]
         require_estimable(opened, conditions, headline_event(opened))
     header = describe_run(opened, plan)
     space = pair.interface.domain.space
@@ -194,8 +194,8 @@ def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
         classes=opened.panel.reading.decoders[Arm.TWIN].choices > 0,
         conditions=frozenset(
             name
-            for one in own_conditions(opened.pair.interface.domain_name)
-            for name in (one.name, *one.sets)
+            for condition in own_conditions(opened.pair.interface.domain_name)
+            for name in (condition.name, *condition.sets)
         ),
     )
 
@@ -230,8 +230,8 @@ def _load(path: Path, named: Path) -> BaselineSurvey:
     both: dict[str, tuple[object, object]] = {
         "inputs": (document.inputs, facts.inputs),
         "cells": (
-            [(one.condition, one.severity) for one in cells],
-            [(one.condition, one.severity) for one in facts.cells],
+            [(cell.condition, cell.severity) for cell in cells],
+            [(cell.condition, cell.severity) for cell in facts.cells],
         ),
         "has_original": (document.has_original, facts.has_original),
         "asked": (document.asked, int(facts.asked.sum())),

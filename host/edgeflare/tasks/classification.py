@@ -218,13 +218,13 @@ class HeadsDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[AnswerView, ...]:
         """Return the classes of each head, under the name of its output."""
-        joint = {arm: one for arm, one in answers.items() if isinstance(one, JointAnswer)}
+        joint = {arm: answer for arm, answer in answers.items() if isinstance(answer, JointAnswer)}
         views: list[AnswerView] = []
         for place, head in enumerate(self.heads):
-            parts = {arm: one.parts[place] for arm, one in joint.items()}
+            parts = {arm: answer.parts[place] for arm, answer in joint.items()}
             name = head.tensor.name
             shown = head.views(parts, compared)
-            views += [structs.replace(one, head=f"{name}, {one.head}") for one in shown]
+            views += [structs.replace(view, head=f"{name}, {view.head}") for view in shown]
             views += [] if shown else [classes_view(name, parts)]
         return tuple(views)
 

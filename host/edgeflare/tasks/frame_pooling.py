@@ -105,7 +105,9 @@ def frames_to_show(
     if frames.answers == 1:
         yield "", dict(answers)
         return
-    joint = {arm: one.parts for arm, one in answers.items() if isinstance(one, JointAnswer)}
+    joint = {
+        arm: answer.parts for arm, answer in answers.items() if isinstance(answer, JointAnswer)
+    }
     each = [dict(zip(joint, parts, strict=True)) for parts in zip(*joint.values(), strict=True)]
 
     def strength(at: int) -> float:

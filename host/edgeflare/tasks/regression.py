@@ -120,7 +120,7 @@ class Regression(Task):
 
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         """Return a line where a model's values hardly differ on at least 8 seeds."""
-        if len(answers) < LEAST_SEEDS or any(one.differs(answers[0]) for one in answers[1:]):
+        if len(answers) < LEAST_SEEDS or any(answer.differs(answers[0]) for answer in answers[1:]):
             return []
         return [
             f"{name}'s values are within the tolerance {self._measure.tolerance:g} of each other on"

@@ -158,11 +158,11 @@ class ThresholdDecoder(Decoder):
         views = []
         for head, frame in frames_to_show(self.frames, answers, compared):
             scores = {
-                arm: None if one.failure else float(f"{one.score:.9g}")
-                for arm, one in frame.items()
-                if isinstance(one, ScoreAnswer)
+                arm: None if answer.failure else float(f"{answer.score:.9g}")
+                for arm, answer in frame.items()
+                if isinstance(answer, ScoreAnswer)
             }
-            decisions = {arm: one.decision for arm, one in frame.items()}
+            decisions = {arm: answer.decision for arm, answer in frame.items()}
             views.append(ThresholdView(head, self.sides, self.threshold, scores, decisions))
         return tuple(views)
 

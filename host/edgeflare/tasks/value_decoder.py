@@ -141,7 +141,7 @@ class ValueAnswer(Answer):
         Of a clip they are those of the last frame that counts.
         """
         assert isinstance(home, ValueAnswer)  # noqa: S101 - all answers are of one task
-        mine, its = (one.values[-1].astype(np.float64) for one in (self, home))
+        mine, its = (answer.values[-1].astype(np.float64) for answer in (self, home))
         places = np.arange(mine.size)
         if mine.size > MOST_SHOWN_VALUES:
             places = np.abs(its).argmax(keepdims=True)
@@ -196,7 +196,7 @@ class ValueDecoder(Decoder):
         """Yield the values of each row."""
         values = output_values(batch, self.outputs, self.at)
         frames = self.measure.counted(self.frames.values(values.real)).astype(np.float32)
-        for at, one in enumerate(frames):
+        for at, frame in enumerate(frames):
             failure = values.failures.get(at)
             yield ValueAnswer(
                 None if failure else 0,
@@ -204,7 +204,7 @@ class ValueDecoder(Decoder):
                 NO_VALUES,
                 NO_VALUES,
                 failure,
-                values=one,
+                values=frame,
                 measure=self.measure,
             )
 
@@ -221,7 +221,7 @@ class ValueDecoder(Decoder):
         coordinates = self.measure.counted(np.zeros(each)).size
         sizes = dict.fromkeys((each, count * each, coordinates, count * coordinates))
         if target.dtype.kind not in "fiu" or target.size not in sizes:
-            whole = " or ".join(str(count * one) for one in dict.fromkeys((each, coordinates)))
+            whole = " or ".join(str(count * size) for size in dict.fromkeys((each, coordinates)))
             once = f", or {each} for all frames" if count > 1 else ""
             raise UserError(f"{target_name(target)}, expected {whole} real numbers{once}")
         has_all = target.size in (each, count * each)
@@ -240,9 +240,9 @@ class ValueDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[RegressionView, ...]:
         """Return the distance, and the values that differ most; of a clip, in its worst frame."""
-        given = {arm: one for arm, one in answers.items() if isinstance(one, ValueAnswer)}
-        known = {arm: one.values for arm, one in given.items() if one.failure is None}
-        size = max((one.shape[1] for one in known.values()), default=0)
+        given = {arm: answer for arm, answer in answers.items() if isinstance(answer, ValueAnswer)}
+        known = {arm: answer.values for arm, answer in given.items() if answer.failure is None}
+        size = max((values.shape[1] for values in known.values()), default=0)
         distance, frame, change = None, 0, np.zeros(size)
         if all(arm in known for arm in compared):
             first, second = (given[arm] for arm in compared)
@@ -261,7 +261,9 @@ class ValueDecoder(Decoder):
             values={
                 arm: _rounded(known[arm][frame, places]) if arm in known else None for arm in given
             },
-            points=self._shown_points({arm: one[frame] for arm, one in known.items()}, compared),
+            points=self._shown_points(
+                {arm: values[frame] for arm, values in known.items()}, compared
+            ),
         )
         return (view,)
 
@@ -281,11 +283,11 @@ class ValueDecoder(Decoder):
         in_its_unit = self.measure.distance in (*_IN_UNITS_OF_VALUES, *POINT_DISTANCES)
         if layout is None or not in_its_unit or not known:
             return ()
-        values = {arm: one.astype(np.float64) for arm, one in known.items()}
+        values = {arm: numbers.astype(np.float64) for arm, numbers in known.items()}
         apart = None
         if all(arm in values for arm in compared):
             apart = layout.apart(*(values[arm] for arm in compared))
-        shares = {arm: layout.shares(one) for arm, one in values.items() if layout.picture}
+        shares = {arm: layout.shares(value) for arm, value in values.items() if layout.picture}
         count = next(iter(values.values())).size // layout.dimensions
         farthest = range(count) if apart is None else np.argsort(-apart, kind="stable").tolist()
         return tuple(
@@ -293,8 +295,8 @@ class ValueDecoder(Decoder):
                 number=at,
                 distance=None if apart is None else float(f"{apart[at]:.6g}"),
                 places={
-                    arm: (float(f"{one[at, 0]:.5g}"), float(f"{one[at, 1]:.5g}"))
-                    for arm, one in shares.items()
+                    arm: (float(f"{share[at, 0]:.5g}"), float(f"{share[at, 1]:.5g}"))
+                    for arm, share in shares.items()
                 },
             )
             for at in sorted(farthest[:MOST_POINTS])

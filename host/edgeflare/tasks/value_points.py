@@ -49,14 +49,16 @@ class PointLayout:
             b: those of the other model.
 
         """
-        first, second = (one.reshape(*one.shape[:-1], -1, self.dimensions) for one in (a, b))
+        first, second = (
+            numbers.reshape(*numbers.shape[:-1], -1, self.dimensions) for numbers in (a, b)
+        )
         apart = np.linalg.norm(first - second, axis=-1)
         if not self.unit:
             return np.asarray(apart)
         begin, end = self.unit
         lengths = [
-            np.linalg.norm(one[..., begin, :] - one[..., end, :], axis=-1, keepdims=True)
-            for one in (first, second)
+            np.linalg.norm(points[..., begin, :] - points[..., end, :], axis=-1, keepdims=True)
+            for points in (first, second)
         ]
         unit = np.maximum((lengths[0] + lengths[1]) / 2, np.finfo(np.float32).tiny)
         return np.where(apart > 0.0, apart / unit, 0.0)

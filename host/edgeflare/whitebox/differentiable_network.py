@@ -60,9 +60,9 @@ class DifferentiableNetwork:
         self.layers = needed_layers(graph, graph.outputs[:1])
         self._constants = folded_constants(graph)
         self.neurons: Mapping[int, int] = {
-            one.index: graph.tensors[one.outputs[0]].shape[-1]
-            for one in self.layers
-            if one.name not in WITHOUT_NEURONS and graph.tensors[one.outputs[0]].shape
+            layer.index: graph.tensors[layer.outputs[0]].shape[-1]
+            for layer in self.layers
+            if layer.name not in WITHOUT_NEURONS and graph.tensors[layer.outputs[0]].shape
         }
         row = np.zeros(graph.tensors[graph.inputs[0]].shape, np.float32)
         jax.eval_shape(partial(self._values, shifts={}), row)  # refuses what has no translation
@@ -72,9 +72,10 @@ class DifferentiableNetwork:
         """Whether it has operators that take float values and have 8-bit weights."""
         tensors = self.graph.tensors
         return any(
-            not tensors[one.outputs[0]].scales and any(tensors[at].scales for at in one.inputs[1:2])
-            for one in self.layers
-            if one.name != "DEQUANTIZE"
+            not tensors[layer.outputs[0]].scales
+            and any(tensors[at].scales for at in layer.inputs[1:2])
+            for layer in self.layers
+            if layer.name != "DEQUANTIZE"
         )
 
     def tensors(self, row: NDArray[np.generic]) -> dict[int, NDArray[np.float32]]:
@@ -130,7 +131,7 @@ class DifferentiableNetwork:
     def covered(self, row: NDArray[np.generic], threshold: float) -> NDArray[np.bool_]:
         """Return which neurons an input covers: (neurons,); see `covered_neurons`."""
         made = self.tensors(row)
-        outputs = (made[one.outputs[0]] for one in self.layers if one.index in self.neurons)
+        outputs = (made[layer.outputs[0]] for layer in self.layers if layer.index in self.neurons)
         return covered_neurons(outputs, threshold)
 
     def tensor_gradients(self, row: NDArray[np.generic], weights: Real) -> dict[int, Real]:
@@ -145,8 +146,8 @@ class DifferentiableNetwork:
 
         """
         shifts = {
-            one.outputs[0]: np.zeros(self.graph.tensors[one.outputs[0]].shape, np.float32)
-            for one in self.layers
+            layer.outputs[0]: np.zeros(self.graph.tensors[layer.outputs[0]].shape, np.float32)
+            for layer in self.layers
         }
         found = self._compiled_tensor_gradients(
             shifts, self._given(row), jnp.asarray(weights, jnp.float32)
@@ -170,10 +171,10 @@ class DifferentiableNetwork:
         `shifts` are added to outputs, by tensor.
         """
         known: dict[int, Array] = {**self._constants, self.graph.inputs[0]: row}
-        for one in self.layers:
-            made, tensor = translated(described(self.graph, one), one, known), one.outputs[0]
+        for layer in self.layers:
+            made, tensor = translated(described(self.graph, layer), layer, known), layer.outputs[0]
             known[tensor] = made + shifts[tensor] if tensor in shifts else made
-        wanted = (*(one.outputs[0] for one in self.layers), self.scores)
+        wanted = (*(layer.outputs[0] for layer in self.layers), self.scores)
         return {tensor: known[tensor] for tensor in wanted}
 
     def _real_scores(self, values: Mapping[int, Array]) -> Array:
@@ -187,11 +188,11 @@ class DifferentiableNetwork:
 
     def _neuron_values(self, values: Mapping[int, Array]) -> Array:
         means = [
-            self._real(one.outputs[0], values[one.outputs[0]])
-            .reshape(-1, self.neurons[one.index])
+            self._real(layer.outputs[0], values[layer.outputs[0]])
+            .reshape(-1, self.neurons[layer.index])
             .mean(0)
-            for one in self.layers
-            if one.index in self.neurons
+            for layer in self.layers
+            if layer.index in self.neurons
         ]
         return jnp.concatenate(means)
 
@@ -243,11 +244,11 @@ def needed_layers(graph: Graph, outputs: Sequence[int]) -> tuple[GraphOp, ...]:
 
     """
     wanted, needed = set(outputs), []
-    for one in reversed(graph.layers):
-        if wanted.intersection(one.outputs):
-            _require_translation(graph, one)
-            needed.append(one)
-            wanted.update(_read(one))
+    for layer in reversed(graph.layers):
+        if wanted.intersection(layer.outputs):
+            _require_translation(graph, layer)
+            needed.append(layer)
+            wanted.update(_read(layer))
     return tuple(reversed(needed))
 
 
@@ -260,12 +261,14 @@ def folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
         UserError: what makes one has no translation.
 
     """
-    constants = {one.index: _constant(graph, one) for one in graph.tensors if one.constant}
-    for one in graph.operators:
-        if one.index in graph.preparing:
-            _require_translation(graph, one)
-            constants[one.outputs[0]] = np.asarray(
-                translated(described(graph, one), one, constants)
+    constants = {
+        tensor.index: _constant(graph, tensor) for tensor in graph.tensors if tensor.constant
+    }
+    for operator in graph.operators:
+        if operator.index in graph.preparing:
+            _require_translation(graph, operator)
+            constants[operator.outputs[0]] = np.asarray(
+                translated(described(graph, operator), operator, constants)
             )
     return constants
 

@@ -77,7 +77,9 @@ class TranslatedPair:
             InfrastructureError: a worker process is lost.
 
         """
-        self._arms = {arm: _translated(one, level) for arm, one in arms.items()}
+        self._arms = {
+            arm: _translated(arm_to_translate, level) for arm, arm_to_translate in arms.items()
+        }
 
     def answer(self, query: WhiteboxQuery) -> NDArray[np.float64] | list[TranslatedOutcome]:
         """Return a gradient, or what the translations answer; see the two kinds of query."""
@@ -103,7 +105,7 @@ class TranslatedPair:
 
     def answered(self, query: TranslatedQuery) -> list[TranslatedOutcome]:
         """Return what the translations answer about inputs."""
-        return [self._outcome(one, query) for one in query.inputs]
+        return [self._outcome(input_, query) for input_ in query.inputs]
 
     def network(self, arm: Arm) -> DifferentiableNetwork:
         """Return the network of an arm.

@@ -94,9 +94,9 @@ def _compare(
     graph = network.graph
     share = HYBRID_SHARE if network.hybrid else SHARE
     by_layer = {
-        one.index: excess(graph.tensors[tensor], translated[tensor], runtime[tensor], share)
-        for one in network.layers
-        for tensor in one.outputs
+        layer.index: excess(graph.tensors[tensor], translated[tensor], runtime[tensor], share)
+        for layer in network.layers
+        for tensor in layer.outputs
         if tensor in runtime
     }
     ends = {graph.made_by[tensor] for tensor in (graph.outputs[0], network.scores)}

@@ -197,7 +197,7 @@ def tensor_spec(name: str, details: TensorDetails) -> TensorSpec:
         raise ModelRejected(f"tensor {name} holds a resource or variant, which are not supported")
     shape = tuple(int(size) for size in details["shape"])
     # numpy, too, refuses dimensions beside one of 0 that would be too many without it.
-    size = prod(max(1, one) for one in shape) * dtype.itemsize
+    size = prod(max(1, length) for length in shape) * dtype.itemsize
     if min(shape, default=0) < 0 or size > _MOST_BYTES:
         raise ModelRejected(f"tensor {name} has shape {shape}, which no memory holds")
     scale, zero_point = details["quantization"]
@@ -259,6 +259,10 @@ def described_model(content: bytes, invocation: Invocation) -> ModelDescription:
         inputs=tuple(tensor_spec(*named) for named in tensors.inputs),
         outputs=tuple(tensor_spec(*named) for named in tensors.outputs),
         operators=tuple(node["op_name"] for node in graph_nodes(interpreter)),
-        graph_inputs=tuple(int(one["index"]) for one in interpreter.get_input_details()),
-        graph_outputs=tuple(int(one["index"]) for one in interpreter.get_output_details()),
+        graph_inputs=tuple(
+            int(input_detail["index"]) for input_detail in interpreter.get_input_details()
+        ),
+        graph_outputs=tuple(
+            int(output_detail["index"]) for output_detail in interpreter.get_output_details()
+        ),
     )

@@ -41,13 +41,13 @@ def assumed_state(graph: Graph, given: GivenInputs) -> dict[str, str]:
     inputs = _inputs(graph)
     found: dict[str, str] = {}
     for tensor in inputs:
-        alike = [one.name for one in outputs if one.shape == tensor.shape]
-        rivals = [one for one in inputs if one.shape == tensor.shape]
+        alike = [output.name for output in outputs if output.shape == tensor.shape]
+        rivals = [input_ for input_ in inputs if input_.shape == tensor.shape]
         known = given.fitting(tensor) or given.fitting(tensor, frames=1)
         says = len(rivals) == 1 or _STATE.search(tensor.name) is not None
         if says and (not known or len(rivals) > 1) and len(alike) == 1:
             found[tensor.name] = alike[0]
-    found = {name: one for name, one in found.items() if name not in given.arrays}
+    found = {name: array for name, array in found.items() if name not in given.arrays}
     if len(found) == len(inputs):
         del found[inputs[0].name]
     return found if len({*found.values()}) == len(found) else {}
@@ -59,25 +59,27 @@ def assumed_arrays(graph: Graph, given: GivenInputs) -> Assumption:
     An array is that of its name, or the only one of the input's shape.
     """
     state = assumed_state(graph, given)
-    tensors = [one for one in _inputs(graph) if one.name not in state]
+    tensors = [input_ for input_ in _inputs(graph) if input_.name not in state]
     names = input_names(tensors)
-    clips = bool(state) and all(given.fitting(one, frames=1) for one in tensors)
+    clips = bool(state) and all(given.fitting(input_, frames=1) for input_ in tensors)
     found: dict[str, str] = {}
     for tensor in tensors:
         fitting = given.fitting(tensor, int(clips))
-        named = [one for one in fitting if one in (tensor.name, names[tensor.name])]
+        named = [array for array in fitting if array in (tensor.name, names[tensor.name])]
         if len(named or fitting) != 1:
             return _ambiguous(tensors, names, tensor, fitting, given)
         found[tensor.name] = (named or fitting)[0]
     if len(set(found.values())) < len(found):
-        twice = next(one for one in tensors if [*found.values()].count(found[one.name]) > 1)
+        twice = next(
+            input_ for input_ in tensors if [*found.values()].count(found[input_.name]) > 1
+        )
         return _ambiguous(tensors, names, twice, [found[twice.name]], given)
     frames = given.arrays[found[tensors[0].name]].shape[1] if clips else 1
     notes = [
-        f'the input "{one.name}" {one.shape} is given the array '
-        + (f'"{found[one.name]}"' if found[one.name] else "of each file")
+        f'the input "{input_.name}" {input_.shape} is given the array '
+        + (f'"{found[input_.name]}"' if found[input_.name] else "of each file")
         + (f", as clips of {frames} frames" if clips else "")
-        for one in tensors
+        for input_ in tensors
     ]
     tables = _tables(graph, tensors, names, found, given)
     fed = Settings(state=state or None, frames=frames if state else None)
@@ -87,7 +89,7 @@ def assumed_arrays(graph: Graph, given: GivenInputs) -> Assumption:
 
 def state_notes(state: Mapping[str, str]) -> list[str]:
     """Return what is said of states, by the names of the inputs that the outputs feed."""
-    fed = " and ".join(f'"{one}" is what "{its}" was' for one, its in state.items())
+    fed = " and ".join(f'"{state_input}" is what "{its}" was' for state_input, its in state.items())
     return [f"the input {fed} in the frame before, and zero in the first"] if state else []
 
 
@@ -95,8 +97,10 @@ def input_names(tensors: Sequence[GraphTensor]) -> dict[str, str]:
     """Return what a `pair.toml` calls inputs: their own names, or others that need no quotes."""
     single = len(tensors) == 1
     return {
-        one.name: one.name if _BARE.fullmatch(one.name) else ("input" if single else f"input_{at}")
-        for at, one in enumerate(tensors)
+        tensor.name: tensor.name
+        if _BARE.fullmatch(tensor.name)
+        else ("input" if single else f"input_{at}")
+        for at, tensor in enumerate(tensors)
     }
 
 
@@ -118,15 +122,15 @@ def _ambiguous(
 ) -> Assumption:
     several = " and ".join(fitting) + " may be" if len(fitting) > 1 else "none of the arrays is"
     lines: list[str] = []
-    for one in tensors:
-        known = " or ".join(given.fitting(one)) or f"none yet; (N, …) of {one.shape}"
-        table: dict[str, JsonValue] = {"domain": "array", "tensor": one.name}
-        lines += [*table_lines(names[one.name], table), f'array = "…"  # {known}', ""]
+    for input_ in tensors:
+        known = " or ".join(given.fitting(input_)) or f"none yet; (N, …) of {input_.shape}"
+        table: dict[str, JsonValue] = {"domain": "array", "tensor": input_.name}
+        lines += [*table_lines(names[input_.name], table), f'array = "…"  # {known}', ""]
     wanted = f'[inputs.{names[tensor.name]}] domain = "array", array = "…"'
     if len(tensors) > 1:
         wanted += f'; or, of a state, frames = its steps and [state] {tensor.name} = "its output"'
     tables: dict[str, dict[str, JsonValue]] = {
-        names[one.name]: {"domain": "array", "tensor": one.name} for one in tensors
+        names[input_.name]: {"domain": "array", "tensor": input_.name} for input_ in tensors
     }
     return Assumption(
         Settings(inputs=tables),
@@ -149,9 +153,11 @@ def _tables(
     The first input of pictures is searched, or else those of the largest one's type together, which
     so have its bounds in common.
     """
-    arrays = {one.name: given.arrays[found[one.name]] for one in tensors}
-    types = {name: _dtype(one) for name, one in arrays.items()}
-    pictures = {one.name: one for one in tensors if _is_picture(one, arrays[one.name])}
+    arrays = {tensor.name: given.arrays[found[tensor.name]] for tensor in tensors}
+    types = {name: _dtype(array) for name, array in arrays.items()}
+    pictures = {
+        tensor.name: tensor for tensor in tensors if _is_picture(tensor, arrays[tensor.name])
+    }
     largest = max(arrays, key=lambda name: arrays[name][0].size)
     together = [name for name in arrays if types[name] == types[largest]]
     searched = [*pictures][:1] or together
@@ -194,8 +200,8 @@ def _dtype(values: NDArray[Any]) -> str:
 
 def _bounds(arrays: Sequence[NDArray[Any]]) -> dict[str, float]:
     """Return the least and the largest value, rounded away from these; none where one is NaN."""
-    lowest = min(float(one.min()) for one in arrays)
-    highest = max(float(one.max()) for one in arrays)
+    lowest = min(float(array.min()) for array in arrays)
+    highest = max(float(array.max()) for array in arrays)
     if not np.isfinite([lowest, highest]).all():
         return {}  # whoever loads them says so
     digit = 10.0 ** (floor(log10(max(abs(lowest), abs(highest), 1e-30))) - _DIGITS + 1)

@@ -85,7 +85,7 @@ def _labels(folders: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     known = folder_labels(folders, names)
     if not known:
         return (f"the sub-folders are no labels: {_listed(folders)} are not among these names",)
-    others = [one for one in folders if one not in known]
+    others = [folder for folder in folders if folder not in known]
     without = f"; those in {_listed(others)} have none" if others else ""
     return (f"the inputs have the labels of their sub-folders{without}",)
 
@@ -94,9 +94,9 @@ def _named(content: bytes, path: Path) -> Iterator[tuple[bytes, str]]:
     """Yield files of names in a model's own file, then those beside the inputs, and where."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            for one in packed.infolist():
-                if one.filename.endswith(".txt") and one.file_size <= _MOST_BYTES:
-                    yield packed.read(one), f"{one.filename} in the model"
+            for member in packed.infolist():
+                if member.filename.endswith(".txt") and member.file_size <= _MOST_BYTES:
+                    yield packed.read(member), f"{member.filename} in the model"
     except _NO_NAMES:
         pass
     for folder in (path, path.parent):

@@ -62,7 +62,7 @@ class GivenInputs:
             "sounds": seed_files(path, SOUND_SUFFIXES),
             "arrays": seed_files(path, ARRAY_SUFFIXES),
         }
-        kind = max(found, key=lambda one: len(found[one]))
+        kind = max(found, key=lambda literal: len(found[literal]))
         if not found[kind]:
             return cls(path)
         arrays = {"": _stacked(found[kind])} if kind == "arrays" else {}
@@ -76,7 +76,7 @@ class GivenInputs:
             raise UserError(
                 f"{path}: not an .npz file of arrays ({error}): write it with numpy.savez"
             ) from error
-        objects = tuple(one for one in archive.names if one not in archive.arrays)
+        objects = tuple(name for name in archive.names if name not in archive.arrays)
         return cls(path, "npz", arrays=archive.arrays, objects=objects)
 
     def fitting(self, tensor: GraphTensor, frames: int = 0) -> list[str]:
@@ -91,27 +91,27 @@ class GivenInputs:
         said = [self.arrays[name] for name in ("labels", "targets") if name in self.arrays]
         return [
             name
-            for name, one in self.arrays.items()
+            for name, array in self.arrays.items()
             if name not in NOT_INPUTS
-            and one.dtype.kind in "biuf"
-            and all(its.ndim and len(its) == len(one) for its in said if one.ndim)
-            and one.size
-            and one.ndim > 1 + frames
-            and without_ones(one.shape[1 + frames :]) == wanted
+            and array.dtype.kind in "biuf"
+            and all(its.ndim and len(its) == len(array) for its in said if array.ndim)
+            and array.size
+            and array.ndim > 1 + frames
+            and without_ones(array.shape[1 + frames :]) == wanted
         ]
 
     @property
     def folders(self) -> tuple[str, ...]:
         """The names of the sub-folders in which the files lie, in alphabetical order."""
-        inside = {one.parent.name for one in self.files if one.parent != self.path}
+        inside = {file.parent.name for file in self.files if file.parent != self.path}
         return tuple(sorted(inside))
 
     @property
     def listed(self) -> str:
         """The arrays, as messages list them."""
         known = [
-            f"{name} {one.dtype} {one.shape}"
-            for name, one in self.arrays.items()
+            f"{name} {array.dtype} {array.shape}"
+            for name, array in self.arrays.items()
             if name not in NOT_INPUTS
         ]
         known += [f"{name} of Python objects" for name in self.objects if name not in NOT_INPUTS]
@@ -126,10 +126,10 @@ def _stacked(files: list[Path]) -> NDArray[Any]:
 
     """
     arrays = [read_array(file) for file in files]
-    for file, one in zip(files, arrays, strict=True):
-        if one.shape != arrays[0].shape:
+    for file, array in zip(files, arrays, strict=True):
+        if array.shape != arrays[0].shape:
             raise UserError(
-                f"{files[0]} has the shape {arrays[0].shape} and {file} {one.shape}: give arrays"
+                f"{files[0]} has the shape {arrays[0].shape} and {file} {array.shape}: give arrays"
                 " of one shape"
             )
     return np.stack(arrays)

@@ -49,7 +49,7 @@ def assumed_inputs(graph: Graph, given: GivenInputs, said: Settings) -> Assumpti
     """
     tensors = [graph.tensors[at] for at in graph.inputs]
     state = assumed_state(graph, given)
-    free = [one for one in tensors if one.name not in state]
+    free = [input_ for input_ in tensors if input_.name not in state]
     waves = given.arrays.get("waves")
     heard = given.kind == "sounds" or (waves is not None and waves.ndim == 2)
     if heard and len(free) == 1 and not given.fitting(free[0]):
@@ -74,7 +74,7 @@ def _pictures_among(given: GivenInputs, fitting: list[str]) -> str:
     """Return the name of the array of pictures, of whatever size; empty where there is none."""
     if "images" in given.arrays:
         return "images"
-    pixels = [one for one in fitting if given.arrays[one].dtype == np.uint8]
+    pixels = [array for array in fitting if given.arrays[array].dtype == np.uint8]
     return pixels[0] if len(pixels) == len(fitting) == 1 else ""
 
 
@@ -85,7 +85,7 @@ def _named(found: Assumption, tensor: GraphTensor, array: str, said: Settings) -
     name = input_names([tensor])[tensor.name]
     own = found.settings
     keys = {"preset": own.preset, "resize": own.resize}
-    table = {key: one for key, one in keys.items() if one is not None}
+    table = {key: setting for key, setting in keys.items() if setting is not None}
     note = f'pictures are those of the array "{array}"'
     return replace(
         found,
@@ -133,7 +133,7 @@ def assumed_sounds(
         *_front_end((0, shape[-1]) if framewise else shape, rate, samples),
     )
     clip = ", and above the tables frames = the steps of a sound" if framewise else ""
-    said = " | ".join(one for one in lines if one)
+    said = " | ".join(line for line in lines if line)
     return Assumption(
         Settings(inputs={name: table}),
         refused=f"{given.path}: the input {tensor.name!r} {tensor.shape} takes features of a sound,"
@@ -168,7 +168,11 @@ def _front_end(shape: tuple[int, ...], rate: int, samples: int) -> list[str]:
     frames, features = (*shape, 1, 1)[:2]
     usual = [(max(1, rate * of // 1000), max(1, rate * to // 1000)) for of, to in _FRAMES_MS]
     length, step = next(
-        (one for one in usual if samples >= one[0] and 1 + (samples - one[0]) // one[1] == frames),
+        (
+            window
+            for window in usual
+            if samples >= window[0] and 1 + (samples - window[0]) // window[1] == frames
+        ),
         usual[0],
     )
     cepstral = features <= _MOST_COEFFICIENTS

@@ -64,13 +64,13 @@ def assumed_outputs(
 
     """
     known = [graph.tensors[at] for at in graph.outputs]
-    tensors = [one for one in known if one.name not in state.values()]
+    tensors = [tensor for tensor in known if tensor.name not in state.values()]
     detection = _detection(graph, tensors, picture)
     if detection is not None:
         return detection
-    meanings = [_meaning(graph, one, picture, arrays) for one in tensors]
+    meanings = [_meaning(graph, tensor, picture, arrays) for tensor in tensors]
     by_meaning = {
-        meaning: [one for one, its in zip(tensors, meanings, strict=True) if its == meaning]
+        meaning: [tensor for tensor, its in zip(tensors, meanings, strict=True) if its == meaning]
         for meaning in meanings
     }
     scores, masks = by_meaning.get("scores", []), by_meaning.get("mask", [])
@@ -134,7 +134,7 @@ def _classes(tensor: GraphTensor, tensors: Sequence[GraphTensor]) -> Assumption:
 def _heads(tensors: Sequence[GraphTensor]) -> Assumption:
     task: dict[str, JsonValue] = {
         "name": "classification",
-        "heads": [_key(one, tensors) for one in tensors],
+        "heads": [_key(tensor, tensors) for tensor in tensors],
     }
     heads = " and ".join(map(_called, tensors))
     note = f"{heads} are each a score for each of some classes{_task('classification')}"
@@ -163,7 +163,7 @@ def _values(tensors: Sequence[GraphTensor], *, boxes: bool) -> Assumption:
 
     Its tolerance is measured later.
     """
-    tensor = max(tensors, key=lambda one: prod(one.shape))
+    tensor = max(tensors, key=lambda output: prod(output.shape))
     task: dict[str, JsonValue] = {"name": "regression", "distance": "l2"}
     task |= _output(tensor, tensors)
     note = f"nothing tells what {_called(tensor)} means, so its numbers are compared"
@@ -181,21 +181,24 @@ def _detection(
     graph: Graph, tensors: Sequence[GraphTensor], picture: tuple[int, int] | None
 ) -> Assumption | None:
     """Return how objects are read, where the file alone says it; None elsewhere."""
-    makers = [graph.origin(one.index) for one in tensors]
+    makers = [graph.origin(tensor.index) for tensor in tensors]
     task: dict[str, JsonValue]
-    if [one for one in makers if one is not None and one.name == _POST_PROCESS]:
+    if [operator for operator in makers if operator is not None and operator.name == _POST_PROCESS]:
         task = {"name": "detection", "decoding": "postprocess"}
         note = f"the outputs are those of {_POST_PROCESS}: boxes, classes, scores and their number"
     elif _are_boxes(tensors, picture) and picture is not None:
-        regressors, scores = sorted(tensors, key=lambda one: -one.shape[2])
+        regressors, scores = sorted(tensors, key=lambda tensor: -tensor.shape[2])
         cells = _cells(regressors.shape[1], picture)
         if cells is None:
             return None
         maker = graph.origin(scores.index)
         known = "probabilities" if maker is not None and maker.name == "LOGISTIC" else "logits"
         size = float(picture[0])
-        task = {"name": "detection", "cells": [list(one) for one in cells], "size": size}
-        task |= {"scores": known, "outputs": [_key(one, tensors) for one in (regressors, scores)]}
+        task = {"name": "detection", "cells": [list(cell) for cell in cells], "size": size}
+        task |= {
+            "scores": known,
+            "outputs": [_key(tensor, tensors) for tensor in (regressors, scores)],
+        }
         note = (
             f"{_called(regressors)} has as many boxes as MediaPipe's detectors of"
             f" {picture[0]} x {picture[1]} pixels, and so their anchors; {_called(scores)} has the"
@@ -258,12 +261,12 @@ def _output(tensor: GraphTensor, tensors: Sequence[GraphTensor]) -> dict[str, Js
 
 def _key(tensor: GraphTensor, tensors: Sequence[GraphTensor]) -> str:
     """Return what names an output: its shape, which both models have, or else its name."""
-    alike = [one for one in tensors if one.shape == tensor.shape]
+    alike = [other for other in tensors if other.shape == tensor.shape]
     return "x".join(map(str, tensor.shape)) if len(alike) == 1 else tensor.name
 
 
 def _tell_apart(tensors: Sequence[GraphTensor]) -> bool:
     """Whether the shapes of heads say which is which, and their joint decisions can be counted."""
-    shapes = Counter(one.shape for one in tensors)
-    few = prod(one.shape[-1] for one in tensors) <= MOST_SCORES
+    shapes = Counter(tensor.shape for tensor in tensors)
+    few = prod(tensor.shape[-1] for tensor in tensors) <= MOST_SCORES
     return few and max(shapes.values()) == 1 < len(tensors)

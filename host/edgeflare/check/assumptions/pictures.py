@@ -56,8 +56,8 @@ def picture_size(tensor: GraphTensor) -> tuple[int, int] | None:
 
 def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     """Return the preset whose values fill the range of the input best, why, and whether any do."""
-    readers = [one for one in graph.layers if tensor.index in one.inputs]
-    quantized = [one.outputs[0] for one in readers if one.name == "QUANTIZE"]
+    readers = [layer for layer in graph.layers if tensor.index in layer.inputs]
+    quantized = [reader.outputs[0] for reader in readers if reader.name == "QUANTIZE"]
     known = range_of(tensor) or (range_of(graph.tensors[quantized[0]]) if quantized else None)
     if known is None:
         return "unit", "the compressed model takes floats, so nothing tells", False

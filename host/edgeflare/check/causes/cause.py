@@ -80,20 +80,21 @@ class KnownToRules:
         """Whether a gate fails, on a device."""
         where = "" if device is None else device.decisions.device
         return any(
-            one.name == name and one.device == where and one.state == "fail" for one in self.gates
+            gate.name == name and gate.device == where and gate.state == "fail"
+            for gate in self.gates
         )
 
     def fails_anywhere(self, name: str) -> bool:
         """Whether a gate fails on some device."""
-        return any(one.name == name and one.state == "fail" for one in self.gates)
+        return any(gate.name == name and gate.state == "fail" for gate in self.gates)
 
     def limit(self, name: str) -> float | None:
         """Return the limit of a gate; None where nothing is held to it."""
-        return next((one.limit for one in self.gates if one.name == name), None)
+        return next((gate.limit for gate in self.gates if gate.name == name), None)
 
     def of_kinds(self, *kinds: FaultKind) -> Iterator[FileFault]:
         """Yield the faults of some kinds."""
-        return (one for one in self.faults if one.kind in kinds)
+        return (fault for fault in self.faults if fault.kind in kinds)
 
 
 def outcome(device: DeviceFigures) -> str:

@@ -31,8 +31,8 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
         spared = [str(arm) for arm in its.right if arm not in arms]
         others = f"the {' and the '.join(spared)} never" if spared else ""
         layers = known.of_kinds("not finite")
-        where = its.begins or "; ".join(one.words for one in layers)
-        advice = next((one.advice for one in known.of_kinds("not finite")), "")
+        where = its.begins or "; ".join(layer.words for layer in layers)
+        advice = next((fault.advice for fault in known.of_kinds("not finite")), "")
         yield Cause(
             rule="failures",
             words=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
@@ -94,16 +94,17 @@ def lost_in_the_field(known: KnownToRules) -> Iterator[Cause]:
     limit = known.limit("field-loss")
     if field is None or limit is None or known.fails_anywhere("accuracy-drop"):
         return  # what is lost without a condition is no matter of one
-    for its, one in islice(field.lost(limit), 1):
-        inputs = one.changes.inputs
-        here = one.right - one.changes.net
+    for its, cell in islice(field.lost(limit), 1):
+        inputs = cell.changes.inputs
+        here = cell.right - cell.changes.net
         yield Cause(
             rule="field",
-            words=f"Under {one.condition} at severity {one.severity} the compressed model is right"
-            f" on {here / inputs:.1%} of {inputs} inputs instead of {one.right / inputs:.1%}",
-            evidence=f"by a sign test over {count_of(its.working, 'cell')} p = {one.p:.2g};"
+            words=f"Under {cell.condition} at severity {cell.severity} the compressed model is"
+            f" right on {here / inputs:.1%} of {inputs} inputs instead of"
+            f" {cell.right / inputs:.1%}",
+            evidence=f"by a sign test over {count_of(its.working, 'cell')} p = {cell.p:.2g};"
             f" without the condition {its.unchanged.net:.1%} is lost",
-            next=f"calibrate or fine-tune with {one.condition} among the inputs",
+            next=f"calibrate or fine-tune with {cell.condition} among the inputs",
         )
 
 
@@ -131,7 +132,7 @@ def lost_accuracy(known: KnownToRules) -> Iterator[Cause]:
                 evidence=outcome(device),
                 next="look whether both files belong together",
             )
-        lost = [one.name for one in device.decisions.losses[:2]]
+        lost = [loss.name for loss in device.decisions.losses[:2]]
         yield Cause(
             rule="accuracy",
             words=f"The compressed model is less accurate{how}; {outcome(device)}",
@@ -158,11 +159,12 @@ most of its layers have other constants: pruning changed 8 % at most of those th
 
 def failed_gate(known: KnownToRules) -> Iterator[Cause]:
     """Yield the gates that fail and that no other rule is about."""
-    for one in known.gates:
-        if one.state == "fail":
+    for gate in known.gates:
+        if gate.state == "fail":
             yield Cause(
                 rule="gate",
-                words=f"The gate {one.name} fails{one.device and f' on {one.device}'}: {one.words}",
-                evidence=f"the limit is {one.limit:g}",
+                words=f"The gate {gate.name} fails{gate.device and f' on {gate.device}'}: "
+                f"{gate.words}",
+                evidence=f"the limit is {gate.limit:g}",
                 next="look into the section of that gate",
             )

@@ -17,20 +17,20 @@ from edgeflare.statistics.proportion import share
 
 def wrong_on_drawn_inputs(known: KnownToRules) -> Iterator[Cause]:
     """Yield what devices do otherwise than the host on drawn inputs."""
-    for one in known.figures.drawn:
-        if 2 * one.answered < one.inputs:
+    for figures in known.figures.drawn:
+        if 2 * figures.answered < figures.inputs:
             yield Cause(
                 rule="data",
-                words=f"The host itself has a finite answer to {one.answered} of {one.inputs} drawn"
-                " inputs alone",
+                words=f"The host itself has a finite answer to {figures.answered} of"
+                f" {figures.inputs} drawn inputs alone",
                 evidence="so few say nothing of the device",
                 next="give inputs as the model is made for, with --inputs",
             )
-        name, failure = one.device.name, failure_here(one)
-        other = otherwise_here(one, known.figures.layers)
+        name, failure = figures.device.name, failure_here(figures)
+        other = otherwise_here(figures, known.figures.layers)
         if not (failure or other):
             continue
-        far = one.sqnr_db
+        far = figures.sqnr_db
         equal = "the whole output is the host's"
         yield Cause(
             rule="failures" if failure else "kernels",
@@ -136,8 +136,8 @@ def _where(figures: CheckFigures, device: str) -> str:
     joined = () if layers is None else layers.together.get(device, ())
     if joined:
         return f": {' and '.join(joined)} are right by themselves, and wrong together"
-    for one in _faults_as_they_stand(figures, device):
-        return f": {one} by itself, on values that were drawn for it"
+    for fault in _faults_as_they_stand(figures, device):
+        return f": {fault} by itself, on values that were drawn for it"
     if layers is not None and device in layers.on_device:
         return f": each of its {layers.layers} layers is right by itself, and not all together"
     return ""
@@ -145,9 +145,9 @@ def _where(figures: CheckFigures, device: str) -> str:
 
 def _conformance(figures: CheckFigures, device: str, wrong: Sequence[str]) -> str:
     """Return what `edgeflare conform` says of the layers that a device computes otherwise."""
-    for one in _faults_as_they_stand(figures, device):
-        if any(said.startswith(place) for said in wrong for place in one.layers):
-            return f"conform finds {one.operator} {one.type} with {one.symptom}{one.when}"
+    for fault in _faults_as_they_stand(figures, device):
+        if any(said.startswith(place) for said in wrong for place in fault.layers):
+            return f"conform finds {fault.operator} {fault.type} with {fault.symptom}{fault.when}"
     return ""
 
 
@@ -155,9 +155,9 @@ def _faults_as_they_stand(figures: CheckFigures, device: str) -> Iterator[Operat
     """Yield what is wrong with the model's own operators by themselves on a device."""
     return (
         fault
-        for one in figures.operators
-        if one.device == device
-        for fault in one.faults
+        for operator in figures.operators
+        if operator.device == device
+        for fault in operator.faults
         if fault.places
     )
 
@@ -169,14 +169,14 @@ def other_by_threads(known: KnownToRules) -> Iterator[Cause]:
     """
     limit = known.limit("kernel-changes")
     for device in known.figures.devices:
-        for one in device.kernels.variants or ():
-            if limit is None or one.kind != "threads" or not one.inputs:
+        for variant in device.kernels.variants or ():
+            if limit is None or variant.kind != "threads" or not variant.inputs:
                 continue
-            if share(one.wrong, one.inputs).low > limit:
+            if share(variant.wrong, variant.inputs).low > limit:
                 yield Cause(
                     rule="kernels",
-                    words=f"{device.decisions.device} decides {one.wrong} of {one.inputs} inputs"
-                    f" otherwise {one.way} than on as many as its profile says",
+                    words=f"{device.decisions.device} decides {variant.wrong} of {variant.inputs}"
+                    f" inputs otherwise {variant.way} than on as many as its profile says",
                     evidence=outcome(device),
                     next="run it with the threads of the profile, and report the kernels",
                 )

@@ -12,11 +12,11 @@ from edgeflare.pages.facts import significant
 
 def faulty_file(known: KnownToRules) -> Iterator[Cause]:
     """Yield faults of the file that are not a matter of ranges or of one layer."""
-    for one in known.of_kinds(
+    for fault in known.of_kinds(
         *("unread input", "not finite", "overflow", "flushed constant", "options"),
         *("copied scale", "raw state", "state scale"),
     ):
-        yield _of_fault("file", one, known)
+        yield _of_fault("file", fault, known)
 
 
 def other_order(known: KnownToRules) -> Iterator[Cause]:
@@ -51,8 +51,8 @@ def other_preprocessing(known: KnownToRules) -> Iterator[Cause]:
 
 def cut_off_range(known: KnownToRules) -> Iterator[Cause]:
     """Yield values of the input, a layer or an output that a range cuts off."""
-    for one in known.of_kinds("input range", "cut off"):
-        yield _of_fault("range", one, known)
+    for fault in known.of_kinds("input range", "cut off"):
+        yield _of_fault("range", fault, known)
     for device in known.figures.devices:
         systematic = device.decisions.systematic
         if systematic is None or not file_does_harm(device):
@@ -70,8 +70,8 @@ def cut_off_range(known: KnownToRules) -> Iterator[Cause]:
 
 def faulty_layer(known: KnownToRules) -> Iterator[Cause]:
     """Yield layers with other constants, or with coarse quantization."""
-    for one in known.of_kinds("coarse", "constants"):
-        yield _of_fault("layer", one, known)
+    for fault in known.of_kinds("coarse", "constants"):
+        yield _of_fault("layer", fault, known)
 
 
 def _of_fault(rule: Rule, fault: FileFault, known: KnownToRules) -> Cause:

@@ -64,7 +64,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fewest_inputs(self) -> int:
         """Number of inputs that the device was asked about that was asked about the fewest."""
-        return min((one.decisions.inputs for one in self.devices), default=0)
+        return min((device.decisions.inputs for device in self.devices), default=0)
 
     @property
     def faults(self) -> tuple[FileFault, ...]:
@@ -282,8 +282,8 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sqnr_db(self) -> float | None:
         """SQNR of the output that is farthest from the host's; None where all are equal to it."""
-        errors = (one.error for one in self.outputs if one.error is not None)
-        return min((one.sqnr_db for one in errors if one.sqnr_db is not None), default=None)
+        errors = (output.error for output in self.outputs if output.error is not None)
+        return min((error.sqnr_db for error in errors if error.sqnr_db is not None), default=None)
 
 
 class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,10 +42,10 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
         unchanged inputs lose. Each cell comes with the figures that it is of: of many cells few are
         significant, which may be so on further inputs, where only those are tried that lost most.
         """
-        for one in self.ranked:
-            beyond = one.net - max(0.0, self.unchanged.net)
-            if one.p < FIELD_CHANCE and beyond > limit and one.loss.low > limit:
-                yield self, one
+        for cell in self.ranked:
+            beyond = cell.net - max(0.0, self.unchanged.net)
+            if cell.p < FIELD_CHANCE and beyond > limit and cell.loss.low > limit:
+                yield self, cell
         if self.further is not None:
             yield from self.further.lost(limit)
 

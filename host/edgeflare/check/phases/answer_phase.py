@@ -158,11 +158,11 @@ def _keep_inputs(record: CheckRecord, answers: Answers) -> None:
     keep, domain = record.store.keep_input, opened.pair.interface.domain
     kept = tuple(
         replace(
-            one,
-            file=keep(one.seed_id, opened.seeds.input_of(one.seed_id), domain),
-            answers=answers.views_of(one.seed_id) if at < SHOWN else (),
+            changed_input,
+            file=keep(changed_input.seed_id, opened.seeds.input_of(changed_input.seed_id), domain),
+            answers=answers.views_of(changed_input.seed_id) if at < SHOWN else (),
         )
-        for at, one in enumerate(device.decisions.changed_inputs)
+        for at, changed_input in enumerate(device.decisions.changed_inputs)
     )
     decisions = replace(device.decisions, changed_inputs=kept)
     record.update_device(replace(device, decisions=decisions))

@@ -50,7 +50,7 @@ class CheckRecord:
         interrupt: Interrupt,
     ) -> None:
         missing = {name: why for name, why in figures.missing.items() if name != LOST}
-        cut = tuple(one for one in figures.cut if one != THE_CHECK)
+        cut = tuple(phase for phase in figures.cut if phase != THE_CHECK)
         self.figures = replace(figures, missing=missing, cut=cut)
         self._cut_before = figures.cut
         self.check, self.store = check, store
@@ -85,7 +85,7 @@ class CheckRecord:
         """
         if not self.interrupt.asked():
             self.observer.begun(name, about, max(0.0, self.seconds_left(until)))
-        self.update(cut=tuple(one for one in self.figures.cut if one != name))
+        self.update(cut=tuple(phase for phase in self.figures.cut if phase != name))
         self.found(name)
         return self.check.stopped(until, self.interrupt, lambda: self.cut(name))
 
@@ -104,11 +104,13 @@ class CheckRecord:
 
     def device(self, name: str) -> DeviceFigures | None:
         """Return the figures of a device; None where it has not answered."""
-        return next((one for one in self.figures.devices if one.decisions.device == name), None)
+        return next(
+            (device for device in self.figures.devices if device.decisions.device == name), None
+        )
 
     def update_device(self, figures: DeviceFigures) -> None:
         """Replace the figures of a device, in the order in which devices were named."""
-        known = {one.decisions.device: one for one in (*self.figures.devices, figures)}
+        known = {device.decisions.device: device for device in (*self.figures.devices, figures)}
         order = [known[name] for name in self.check.request.devices if name in known]
         self.update(devices=tuple(order))
 

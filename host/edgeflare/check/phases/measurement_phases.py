@@ -48,7 +48,11 @@ def look_into_layers(record: CheckRecord, opened: OpenedPair, *, about_the_file:
     stopped = record.begin(name, LAYERS_UNTIL * record.until, about)
     if stopped():
         return
-    changed = [one.seed_id for one in its.decisions.changed_inputs if not one.by_kernels]
+    changed = [
+        changed_input.seed_id
+        for changed_input in its.decisions.changed_inputs
+        if not changed_input.by_kernels
+    ]
     with record.measuring(name):
         worked = partial(record.observer.worked, "layers")
         layers, table = layer_figures(opened, places(opened), changed, stopped, worked)
@@ -185,7 +189,7 @@ def measure_cost(record: CheckRecord, opened: OpenedPair) -> None:
     """Time both models on a device."""
     device = opened.devices[0].profile.name
     name = f"cost on {device}"
-    known = {one.device: one for one in record.figures.costs}
+    known = {cost.device: cost for cost in record.figures.costs}
     if device in known and not record.was_cut(name):
         return
     about = record.about(device, cost_seconds)
@@ -198,7 +202,7 @@ def measure_cost(record: CheckRecord, opened: OpenedPair) -> None:
 
 def try_operators(record: CheckRecord, device: Device, model: Path) -> None:
     """Try the operators of a compressed model on a device, each by itself."""
-    known = {one.device: one for one in record.figures.operators}
+    known = {operator.device: operator for operator in record.figures.operators}
     where = device.profile.name
     name = f"operators on {where}"
     if where in known and not record.was_cut(name):

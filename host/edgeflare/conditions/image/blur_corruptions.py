@@ -145,8 +145,8 @@ def through_glass(
 
     """
     values = _cut_off(smoothed_in_pairs(colours / 255, sigma))
-    for one in moves:
-        values = _moved(values, reach, one)
+    for move in moves:
+        values = _moved(values, reach, move)
     return _cut_off(smoothed_in_pairs(values / 255, sigma))
 
 

@@ -61,7 +61,9 @@ class SeverityParameters:
 
 def one_parameter(small: tuple[float, ...], large: tuple[float, ...]) -> SeverityParameters:
     """Return the parameters of a condition that has one, given for each whole severity."""
-    return SeverityParameters(tuple((one,) for one in small), tuple((one,) for one in large))
+    return SeverityParameters(
+        tuple((number,) for number in small), tuple((number,) for number in large)
+    )
 
 
 def whole(parameter: float) -> int:

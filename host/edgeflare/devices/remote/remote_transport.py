@@ -125,12 +125,12 @@ class RemoteTransport(Transport):
 
 def _require_unused(remote: Remote, cache: str) -> None:
     """Refuse a device on which an agent runs that another process started."""
-    for one in on_device.running(remote, cache):
-        if not is_own(one.name):
+    for agent in on_device.running(remote, cache):
+        if not is_own(agent.name):
             raise InfrastructureError(
-                f"{remote.place}: in use by {one.host or 'another host'} for"
-                f" {_duration(one.seconds)} (its agent there is process {one.pid}): wait until that"
-                " has ended, or name another device; an agent that nobody uses ends by itself"
+                f"{remote.place}: in use by {agent.host or 'another host'} for"
+                f" {_duration(agent.seconds)} (its agent there is process {agent.pid}): wait until"
+                " that has ended, or name another device; an agent that nobody uses ends by itself"
                 f" within {_duration(IDLE_SECONDS)}"
             )
 

@@ -231,7 +231,7 @@ class AdbRemote(Remote):
                 "devices",
             )
         if len(found) > 1:
-            serials = ", ".join(f"adb://{one.serial} ({one.state})" for one in found)
+            serials = ", ".join(f"adb://{device.serial} ({device.state})" for device in found)
             raise UserError(
                 f"{self._profile.name}: several devices are attached; say which: {serials}"
             )
@@ -245,7 +245,7 @@ class AdbRemote(Remote):
             )
         message = f"{self.place}: {cure}"
         if state == "absent":
-            others = ", ".join(one.serial for one in found)
+            others = ", ".join(device.serial for device in found)
             message += f"; attached {'are ' + others if others else 'is none'}"
         if state == "unauthorized":
             return RemoteCommandFailed(message, "devices")
@@ -266,7 +266,7 @@ _CURES = {
 
 
 def _state(serial: str, found: list[Attached]) -> str:
-    return next((one.state for one in found if one.serial == serial), "absent")
+    return next((device.state for device in found if device.serial == serial), "absent")
 
 
 def _client(seconds: float | None = None) -> adbutils.AdbClient:
@@ -344,7 +344,9 @@ def _status(profile: Profile) -> str:
         return "adb's server does not run: `adb start-server`, and look again"
     if profile.serial is None:
         return f"{len(phones)} attached" if phones else "none attached"
-    state = next((one.state for one in phones if one.serial == profile.serial), "not attached")
+    state = next(
+        (phone.state for phone in phones if phone.serial == profile.serial), "not attached"
+    )
     return f"{profile.serial} {'attached' if state == 'device' else state}"
 
 
@@ -371,7 +373,7 @@ PLUGIN = TransportPlugin(
     scheme=AddressScheme(
         "adb", "adb://[SERIAL]", lambda serial: {"serial": serial or None}, extends="android-arm64"
     ),
-    attached=lambda: [f"adb://{one.serial}" for one in attached_as_far_as_known() or ()],
+    attached=lambda: [f"adb://{device.serial}" for device in attached_as_far_as_known() or ()],
     status=_status,
     checks=lambda: [_check_adb()],
     deployment=AgentDeployment(

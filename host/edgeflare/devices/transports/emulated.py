@@ -133,7 +133,7 @@ def check_driver() -> Check:
         if variable
         else os.fspath(_software_driver() or _first(_INSTALLED) or "")
     )
-    if not any(Path(one).is_file() for one in driver.split(os.pathsep)):
+    if not any(Path(part).is_file() for part in driver.split(os.pathsep)):
         mend = f"{variable} names {driver}, which is no file: correct it" if variable else _INSTALL
         return Check(title, "", False, mend)
     return Check(title, driver if find_library("vulkan") else "", False, _INSTALL)

@@ -35,11 +35,11 @@ def built_in_hypotheses(commonest: ClassPair) -> tuple[UnitHypothesis, ...]:
 
     """
     functions = (
-        lambda one: one.deviates,
-        lambda one: top_pair(one.original) == commonest,
-        lambda one: float(_numbers(one).mean()),
-        lambda one: float(_numbers(one).std()),
-        lambda one: high_frequencies(one.input),
+        lambda seed: seed.deviates,
+        lambda seed: top_pair(seed.original) == commonest,
+        lambda seed: float(_numbers(seed).mean()),
+        lambda seed: float(_numbers(seed).std()),
+        lambda seed: high_frequencies(seed.input),
     )
     named = zip(BUILT_IN_NAMES, functions, strict=True)
     return tuple(UnitHypothesis(name, function, built_in=True) for name, function in named)
@@ -111,24 +111,29 @@ def load_hypotheses(sources: Sequence[str]) -> tuple[UnitHypothesis, ...]:
     for source in sources:
         # A function may have several names there, and still is one.
         values = [
-            one for one in vars(load_module(source)).values() if isinstance(one, UnitHypothesis)
+            var for var in vars(load_module(source)).values() if isinstance(var, UnitHypothesis)
         ]
-        here = list({id(one): one for one in values}.values())
+        here = list({id(value): value for value in values}.values())
         if not here:
             raise UserError(
                 f"{source} has no hypothesis: decorate a function of one input with"
                 ' @hypothesis("name"), from edgeflare.hypothesis'
             )
-        for one in here:
-            if not isinstance(one.name, str) or not one.name.strip():
-                raise UserError(f"{source}: a hypothesis is named {one.name!r}: give it a text")
-            if one.name in BUILT_IN_NAMES:
+        for hypothesis in here:
+            if not isinstance(hypothesis.name, str) or not hypothesis.name.strip():
                 raise UserError(
-                    f"{source}: {one.name!r} is the name of a built-in hypothesis: choose another"
+                    f"{source}: a hypothesis is named {hypothesis.name!r}: give it a text"
                 )
-            if one.name in found and found[one.name] is not one:
-                raise UserError(f"{source}: two hypotheses are named {one.name!r}: rename one")
-            found[one.name] = one
+            if hypothesis.name in BUILT_IN_NAMES:
+                raise UserError(
+                    f"{source}: {hypothesis.name!r} is the name of a built-in hypothesis: choose"
+                    " another"
+                )
+            if hypothesis.name in found and found[hypothesis.name] is not hypothesis:
+                raise UserError(
+                    f"{source}: two hypotheses are named {hypothesis.name!r}: rename one"
+                )
+            found[hypothesis.name] = hypothesis
     return tuple(found.values())
 
 
@@ -144,7 +149,7 @@ def hypothesis_values(
         UserError: a hypothesis raises, or returns anything but a finite number or a bool.
 
     """
-    rows = [[_value(hypothesis, one) for hypothesis in hypotheses] for one in inputs]
+    rows = [[_value(hypothesis, input_) for hypothesis in hypotheses] for input_ in inputs]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(hypotheses))
 
 

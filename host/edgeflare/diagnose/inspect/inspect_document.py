@@ -56,7 +56,7 @@ class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
     def known(self) -> frozenset[str]:
         """The names of the figures that are known of it."""
         named = ("share", "top_channel", "top_share", "summed_auc")
-        return frozenset(one for one in named if getattr(self, one) is not None) | set(self.aucs)
+        return frozenset(name for name in named if getattr(self, name) is not None) | set(self.aucs)
 
 
 class InspectDocument(
@@ -135,8 +135,8 @@ def load_inspection(path: Path) -> InspectDocument:
 
 def _contradictions(document: InspectDocument) -> Iterator[str]:
     layers, verdict = document.layers, document.verdict
-    ranked = [one.unit for some in document.top_units.values() for one in some]
-    for unit in (*(one.unit for one in document.best), *ranked, verdict.unit):
+    ranked = [ranked_unit.unit for some in document.top_units.values() for ranked_unit in some]
+    for unit in (*(best.unit for best in document.best), *ranked, verdict.unit):
         if unit is not None and unit.layer >= len(layers):
             yield f"a unit is of layer {unit.layer}, but layers has {len(layers)}"
     if any(layer.known != layers[0].known for layer in layers):
@@ -153,5 +153,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _rounded(number) for key, number in value.items()}
+    return [_rounded(element) for element in value] if isinstance(value, list | tuple) else value

@@ -110,7 +110,7 @@ def inspect_pair(
     built_in = built_in_hypotheses(commonest_pair(taken.scores))
     hypotheses = (*built_in, *request.hypotheses)
     inspection = Inspection(units.layers, hypotheses, request.precision, rng, request.permutations)
-    said = (models.inspected(one) for part in taken.parts() for one in part)
+    said = (models.inspected(inspected) for part in taken.parts() for inspected in part)
     values = hypothesis_values(hypotheses, said)
     require_varying(hypotheses, [values])
     total = len(taken)
@@ -150,9 +150,12 @@ def _block(
         )
     ]
     return BehaviourBlock(
-        {name: np.stack([one.values[name] for one in found]) for name in found[0].values},
+        {
+            name: np.stack([input_behaviours.values[name] for input_behaviours in found])
+            for name in found[0].values
+        },
         hypotheses,
-        np.array([one.margin_error for one in found]),
+        np.array([input_behaviours.margin_error for input_behaviours in found]),
         taken.groups[rows],
         taken.halves[rows],
         taken.strata[rows],

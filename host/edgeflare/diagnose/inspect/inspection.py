@@ -110,7 +110,7 @@ class Inspection:
         """
         if self._kept is None:
             units = sum(layer.channels for layer in self._layers)
-            if not block.values or any(one.shape[1] != units for one in block.values.values()):
+            if not block.values or any(value.shape[1] != units for value in block.values.values()):
                 raise ValueError(f"a block has no behaviour of {units} units")
             if block.hypotheses.shape[1] != len(self._hypotheses):
                 raise ValueError(f"a block has no values of {len(self._hypotheses)} hypotheses")
@@ -151,7 +151,7 @@ class Inspection:
         orders = group_permutations(
             held_out.groups, held_out.strata, self._permutations, self._orders_rng
         )
-        names = [one.name for one in self._hypotheses]
+        names = [hypothesis.name for hypothesis in self._hypotheses]
         tried = tuple(name for name, told in zip(names, varies, strict=True) if told)
         figures = InspectionFigures(
             self._layers, tried, kept, halves_of(chosen, held_out, varies, orders)
@@ -186,7 +186,7 @@ class Inspection:
             return False
         chosen, held_out = kept.half(CHOOSING), kept.half(HELD_OUT)
         varies = varying([chosen.hypotheses, held_out.hypotheses])
-        asked = [not one.built_in for one in self._hypotheses]
+        asked = [not hypothesis.built_in for hypothesis in self._hypotheses]
         if not varies[asked].all():  # a rare one of the user's needs more inputs to say anything of
             return False
         if ERROR_GRADIENT in kept.behaviours:

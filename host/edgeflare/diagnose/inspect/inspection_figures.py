@@ -83,11 +83,12 @@ class InspectionFigures:
         self.levels |= {(behaviour, measure): level for measure, level in levels.items()}
         self.best += [
             BestScore(
-                behaviour, one.measure, self._hypotheses[one.hypothesis],
-                None if one.unit is None else unit_at(self._layers, one.unit),
-                one.score, *possible_limits(one.measure, one.score, one.half_width), one.beyond,
+                behaviour, score.measure, self._hypotheses[score.hypothesis],
+                None if score.unit is None else unit_at(self._layers, score.unit),
+                score.score, *possible_limits(score.measure, score.score, score.half_width),
+                score.beyond,
             )
-            for one in found
+            for score in found
         ]  # fmt: skip
         if DEVIATES in self._hypotheses:
             self._add_aucs(behaviour, chosen, held_out)
@@ -134,7 +135,7 @@ class InspectionFigures:
 
 
 def _greatest(values: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> list[int]:
-    return [int(one) for one in np.argsort(-values, kind="stable")[:MOST_LISTED]]
+    return [int(unit) for unit in np.argsort(-values, kind="stable")[:MOST_LISTED]]
 
 
 class KeptInputs:

@@ -167,7 +167,7 @@ def _neighbours(
 def _taken(found: Sequence[Found], drawn: SeedHalves, rng: np.random.Generator) -> list[Input]:
     """Draw the findings that are inspected."""
     held_out = set(drawn.held_out.reshape(-1).tolist())
-    free = [one.input for one in found if one.seed not in held_out]
+    free = [trigger.input for trigger in found if trigger.seed not in held_out]
     most = drawn.choosing.size // (FINDING_EVERY - 1)
     return [free[at] for at in rng.permutation(len(free))[:most].tolist()]
 

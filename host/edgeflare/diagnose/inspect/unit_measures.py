@@ -132,13 +132,13 @@ def mutual_information(units: UnitForms, targets: HypothesisTargets, orders: Ord
     n = len(targets.bins)
     counts = np.arange(n + 1, dtype=np.float64)
     table = (counts * np.log2(np.maximum(counts, 1.0))).astype(np.float32)
-    occupied = [(h, one) for h, column in enumerate(targets.bins.T) for one in np.unique(column)]
-    hot = np.stack([targets.bins[:, h] == one for h, one in occupied], axis=1)
+    occupied = [(h, bin_) for h, column in enumerate(targets.bins.T) for bin_ in np.unique(column)]
+    hot = np.stack([targets.bins[:, h] == bin_ for h, bin_ in occupied], axis=1)
     starts = np.flatnonzero(np.diff([h for h, _ in occupied], prepend=-1))
     joint = np.zeros((len(orders), targets.bins.shape[1], units.bins.shape[1]), np.float32)
     alone = np.zeros(units.bins.shape[1])
-    for one in range(BINS):
-        in_bin = (units.bins == one).astype(np.float32)
+    for number in range(BINS):
+        in_bin = (units.bins == number).astype(np.float32)
         cells = table[_product(in_bin, hot, orders).astype(np.int32)]
         joint += np.add.reduceat(cells, starts, axis=1)
         alone += table[in_bin.sum(axis=0).astype(np.int64)]

@@ -66,10 +66,12 @@ class DeviceComparison:
         self._arm = ProbedArm(graph, compressed.content, device.opens)
         self._groups = list(operators_together(graph, device.payload_limit))
         self._parts: dict[tuple[int, ...], Part] = {}
-        left_out = {one.index for one in graph.layers if one.outputs}.difference(*self._groups)
+        left_out = {layer.index for layer in graph.layers if layer.outputs}.difference(
+            *self._groups
+        )
         if left_out:
             notes.add("alone", f"not run by themselves: {_named(graph, sorted(left_out))}")
-        steps = {one.index: output_step(graph, one) for one in graph.layers}
+        steps = {layer.index: output_step(graph, layer) for layer in graph.layers}
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._captures = True
@@ -99,7 +101,7 @@ class DeviceComparison:
             group, *waiting = waiting
             if refused := self._add_single(group, twin_arm, twin):
                 if len(group) > 1:  # one operator alone is refused, and the others with it
-                    waiting = [*((one,) for one in group), *waiting]
+                    waiting = [*((layer,) for layer in group), *waiting]
                 else:
                     named = _named(self._graph, group)
                     self._notes.add(f"alone {group}", f"{named} does not run by itself: {refused}")
@@ -113,8 +115,10 @@ class DeviceComparison:
     def _wrong_alone(self) -> bool:
         """Whether an operator by itself is computed otherwise, as far as is known."""
         return any(
-            differs_on_device(self.completed(LayerFigures(layer=layer_name(self._graph, one)), one))
-            for one in self._graph.layers
+            differs_on_device(
+                self.completed(LayerFigures(layer=layer_name(self._graph, layer)), layer)
+            )
+            for layer in self._graph.layers
         )
 
     def _add_single(self, group: tuple[int, ...], twin_arm: ProbedArm, twin: State) -> str:
@@ -202,10 +206,10 @@ def operators_together(graph: Graph, payload_limit: int) -> Iterator[tuple[int, 
     """
     group: list[int] = []
     room = payload_limit
-    for one in graph.layers:
-        fed = graph.fed(one)
+    for layer in graph.layers:
+        fed = graph.fed(layer)
         told = any(not graph.tensors[tensor].has_values for tensor in fed[1:])
-        if graph.unreadable(one) or not fed or told:
+        if graph.unreadable(layer) or not fed or told:
             continue
         size = sum(graph.tensors[tensor].nbytes for tensor in fed)
         if size > payload_limit:
@@ -213,7 +217,7 @@ def operators_together(graph: Graph, payload_limit: int) -> Iterator[tuple[int, 
         if size > room:
             yield tuple(group)
             group, room = [], payload_limit
-        group.append(one.index)
+        group.append(layer.index)
         room -= size
     if group:
         yield tuple(group)
@@ -270,14 +274,14 @@ def far_apart(graph: Graph, wanted: State, got: State, least_db: float) -> bool:
 
 def _neighbours(graph: Graph) -> Iterator[tuple[int, int]]:
     """Yield positions of operators of which the second reads the first, the nearest first."""
-    layers = [one.index for one in graph.layers]
+    layers = [layer.index for layer in graph.layers]
     place = {index: at for at, index in enumerate(layers)}
     pairs = {
-        (place[maker], place[one.index])
-        for one in graph.layers
-        for tensor in graph.fed(one)
+        (place[maker], place[layer.index])
+        for layer in graph.layers
+        for tensor in graph.fed(layer)
         if (maker := graph.made_by.get(tensor)) in place
     }
-    for first, last in sorted(pairs, key=lambda one: (one[1] - one[0], one)):
+    for first, last in sorted(pairs, key=lambda ends: (ends[1] - ends[0], ends)):
         if last - first < _LONGEST:
             yield layers[first], layers[last]

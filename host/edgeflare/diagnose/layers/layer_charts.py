@@ -18,14 +18,14 @@ def layer_charts(document: LayersDocument) -> tuple[Chart, ...]:
     """Draw the charts of a layer table; none of what was not measured."""
     with page_style():
         charts = (_sensitivity(document), _noise(document), _kernels(document))
-        return tuple(one for one in charts if one is not None)
+        return tuple(chart for chart in charts if chart is not None)
 
 
 def _sensitivity(document: LayersDocument) -> Chart | None:
     points = [
-        (one.layer.operator, one.sensitivity.margin)
-        for one in document.layers
-        if one.sensitivity is not None
+        (layer.layer.operator, layer.sensitivity.margin)
+        for layer in document.layers
+        if layer.sensitivity is not None
     ]
     if not points:
         return None
@@ -40,16 +40,16 @@ def _sensitivity(document: LayersDocument) -> Chart | None:
 
 def _noise(document: LayersDocument) -> Chart | None:
     lines = (
-        ("entire", lambda one: one.entire, "compression", "D", "--"),
-        ("single", lambda one: one.single, "ink", "o", "-"),
+        ("entire", lambda layer: layer.entire, "compression", "D", "--"),
+        ("single", lambda layer: layer.single, "ink", "o", "-"),
     )
     return _lines(document, "Signal to noise behind each layer", lines)
 
 
 def _kernels(document: LayersDocument) -> Chart | None:
     lines = (
-        ("entire", lambda one: one.device_entire, "kernel", "^", ":"),
-        ("single", lambda one: one.device_single, "ink", "o", "-"),
+        ("entire", lambda layer: layer.device_entire, "kernel", "^", ":"),
+        ("single", lambda layer: layer.device_single, "ink", "o", "-"),
     )
     return _lines(document, "Device against twin behind each layer", lines)
 
@@ -65,9 +65,9 @@ def _lines(document: LayersDocument, title: str, lines: tuple[_Line, ...]) -> Ch
     figure, panel = new_panel()
     drawn = []
     for name, of, colour, marker, dashes in lines:
-        found = [(one.layer.operator, of(one)) for one in document.layers]
+        found = [(layer.layer.operator, of(layer)) for layer in document.layers]
         # A layer that is equal has no decibels: the line has a gap there.
-        points = [(at, _decibels(one)) for at, one in found if one is not None]
+        points = [(at, _decibels(error)) for at, error in found if error is not None]
         if any(isfinite(value) for _, value in points):
             drawn.append(name)
             look: dict[str, Any] = {"marker": marker, "linestyle": dashes, "markersize": 3}

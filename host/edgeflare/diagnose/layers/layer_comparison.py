@@ -110,13 +110,13 @@ class LayerComparison:
 
     def figures(self) -> Iterator[LayerFigures]:
         """Yield what is known of each layer, in execution order."""
-        for one in self._graph.layers:
-            if not one.outputs or not self._graph.tensors[one.outputs[0]].has_values:
+        for layer in self._graph.layers:
+            if not layer.outputs or not self._graph.tensors[layer.outputs[0]].has_values:
                 continue
-            known = LayerFigures(layer=layer_name(self._graph, one))
+            known = LayerFigures(layer=layer_name(self._graph, layer))
             for side in (self._original, self._device):
                 if side is not None:
-                    known = side.completed(known, one)
+                    known = side.completed(known, layer)
             yield known
 
 
@@ -151,8 +151,8 @@ def compare_layers(
         stopped: whether the user wants to stop.
 
     """
-    for at, one in enumerate(inputs):
+    for at, input_ in enumerate(inputs):
         if stopped():
             return
-        layers.add(one, stopped)
+        layers.add(input_, stopped)
         progress(at + 1, len(inputs))

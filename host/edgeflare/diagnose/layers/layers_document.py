@@ -65,7 +65,9 @@ class LayersDocument(
 
     def other_constants(self) -> list[LayerFigures]:
         """Return the layers whose constants are off by more than rounding explains."""
-        return [one for one in self.layers if one.constants is not None and one.constants.beyond]
+        return [
+            layer for layer in self.layers if layer.constants is not None and layer.constants.beyond
+        ]
 
     def faulty(self) -> list[LayerFigures]:
         """Return the layers whose constants are wrong.
@@ -74,10 +76,16 @@ class LayersDocument(
         are wrong that their type cannot hold. Elsewhere those that were pruned are not.
         """
         others = self.other_constants()
-        compared = sum(one.constants is not None for one in self.layers)
+        compared = sum(layer.constants is not None for layer in self.layers)
         if 2 * len(others) <= compared:
-            return [one for one in others if one.constants is not None and not one.constants.pruned]
-        return [one for one in others if one.constants is not None and one.constants.overflows]
+            return [
+                other
+                for other in others
+                if other.constants is not None and not other.constants.pruned
+            ]
+        return [
+            other for other in others if other.constants is not None and other.constants.overflows
+        ]
 
     def most_sensitive(self) -> list[LayerFigures]:
         """Return the layer to begin with, and those that the inputs do not tell from it.
@@ -85,16 +93,16 @@ class LayersDocument(
         None where no sensitivity was measured, or no layer is off.
         """
         ranked = [
-            (one, one.sensitivity)
-            for one in self.by_sensitivity()
-            if one.sensitivity is not None and one.sensitivity.margin
+            (layer, layer.sensitivity)
+            for layer in self.by_sensitivity()
+            if layer.sensitivity is not None and layer.sensitivity.margin
         ]
         if not ranked:
             return []
         first = ranked[0][1]
         return [
-            one
-            for one, its in ranked
+            layer
+            for layer, its in ranked
             if first.margin - its.margin
             <= TWO_SIDED * hypot(first.standard_error, its.standard_error)
         ]
@@ -104,22 +112,24 @@ class LayersDocument(
 
         The margin decides where it was measured; elsewhere the quotient of the errors does.
         """
-        known = [one for one in self.layers if one.matched_by is not None]
+        known = [layer for layer in self.layers if layer.matched_by is not None]
         return sorted(known, key=_harm, reverse=True)
 
     @property
     def measured(self) -> int:
         """Inputs that the sensitivity was measured on."""
-        found = (one.sensitivity.inputs for one in self.layers if one.sensitivity is not None)
+        found = (layer.sensitivity.inputs for layer in self.layers if layer.sensitivity is not None)
         return max(found, default=0)
 
     def not_finite(self) -> list[LayerFigures]:
         """Return the layers that are not finite on one side alone, in execution order."""
-        return [one for one in self.layers if one.entire is not None and one.entire.not_finite]
+        return [
+            layer for layer in self.layers if layer.entire is not None and layer.entire.not_finite
+        ]
 
     def wrong_on_device(self) -> list[LayerFigures]:
         """Return the layers that the device computes otherwise by themselves, the worst first."""
-        found = [one for one in self.layers if differs_on_device(one)]
+        found = [layer for layer in self.layers if differs_on_device(layer)]
         return sorted(found, key=_by_how_much, reverse=True)
 
 
@@ -199,14 +209,14 @@ def _contradictions(document: LayersDocument) -> Iterator[str]:
         yield "outputs_differ counts more inputs than there are"
     if document.inputs > document.asked:
         yield f"inputs is {document.inputs}, and only {document.asked} were asked for"
-    places = [one.layer.operator for one in document.layers]
+    places = [layer.layer.operator for layer in document.layers]
     if places != sorted(set(places)):
         yield "layers are not in execution order"
-    for at, one in enumerate(document.layers):
-        measured = one.sensitivity
+    for at, layer in enumerate(document.layers):
+        measured = layer.sensitivity
         if measured is not None and measured.changed > measured.inputs:
             yield f"layers[{at}].sensitivity has more changed decisions than inputs"
-        if one.range is not None and one.range.low >= one.range.high:
+        if layer.range is not None and layer.range.low >= layer.range.high:
             yield f"layers[{at}].range ends before it begins"
 
 

@@ -88,7 +88,7 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
     if document.device is None:
         return
     name = document.device.name
-    seen = [one for one in document.layers if one.device_single is not None]
+    seen = [layer for layer in document.layers if layer.device_single is not None]
     if not seen:
         yield f"no layer could be compared on {name}"
         return
@@ -113,7 +113,7 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
 
 def wrong_in_words(document: LayersDocument) -> list[str]:
     """Return the layers that the device computes otherwise, each with by how much."""
-    return [f"{one.layer} {_by(one.device_single)}" for one in document.wrong_on_device()]
+    return [f"{layer.layer} {_by(layer.device_single)}" for layer in document.wrong_on_device()]
 
 
 def _by(found: LayerError | None) -> str:
@@ -137,7 +137,7 @@ def _said_of_constants(document: LayersDocument) -> Iterator[str]:
         )
     if not faulty:
         return
-    named = listed(f"{one.layer} ({constants_in_words(one)})" for one in faulty)
+    named = listed(f"{layer.layer} ({constants_in_words(layer)})" for layer in faulty)
     yield f"constants are off by more than rounding explains in {named}"
 
 
@@ -181,7 +181,7 @@ def said_of_compression(document: LayersDocument) -> Iterator[str]:
     changed = f"{its.changed} of {count_of(its.inputs, 'decision')}"
     alike = ""
     if others:
-        named = listed(str(one.layer) for one in others)
+        named = listed(str(other.layer) for other in others)
         alike = f"; so many inputs do not tell {named} from it"
     yield (
         f"{first.layer} is the most sensitive to compression: by itself it moves the margin"
@@ -199,18 +199,20 @@ def _cut_off(found: RangeUse | None) -> str:
 def _compression_table(document: LayersDocument) -> Table:
     rows = [
         (
-            str(one.layer.operator),
-            one.layer.name,
-            _sensitivity(one),
-            "–" if one.sensitivity is None else str(one.sensitivity.changed),
-            _db(one.single),
-            _db(one.entire),
-            "–" if one.entire is None or one.entire.cosine is None else f"{one.entire.cosine:.4f}",
-            "–" if (share := own_share(one)) is None else f"{share:.2f}",
-            _beyond(one.range),
-            "–" if one.range is None else f"{one.range.used:.0%}",
+            str(layer.layer.operator),
+            layer.layer.name,
+            _sensitivity(layer),
+            "–" if layer.sensitivity is None else str(layer.sensitivity.changed),
+            _db(layer.single),
+            _db(layer.entire),
+            "–"
+            if layer.entire is None or layer.entire.cosine is None
+            else f"{layer.entire.cosine:.4f}",
+            "–" if (share := own_share(layer)) is None else f"{share:.2f}",
+            _beyond(layer.range),
+            "–" if layer.range is None else f"{layer.range.used:.0%}",
         )
-        for one in document.by_sensitivity()
+        for layer in document.by_sensitivity()
     ]
     measured = document.measured
     return Table(
@@ -254,20 +256,20 @@ def _share(share: float) -> str:
 
 
 def _kernel_table(document: LayersDocument) -> Table:
-    seen = [one for one in document.layers if one.device_single is not None]
-    off = [one for one in seen if one.device_single is not None and one.device_single.off]
-    off.sort(key=lambda one: not differs_on_device(one))
+    seen = [layer for layer in document.layers if layer.device_single is not None]
+    off = [layer for layer in seen if layer.device_single is not None and layer.device_single.off]
+    off.sort(key=lambda layer: not differs_on_device(layer))
     rows = [
         (
-            str(one.layer.operator),
-            one.layer.name,
-            "yes" if differs_on_device(one) else "no",
-            _units(one.device_single),
-            _db(one.device_single),
-            _units(one.device_entire),
-            _db(one.device_entire),
+            str(layer.layer.operator),
+            layer.layer.name,
+            "yes" if differs_on_device(layer) else "no",
+            _units(layer.device_single),
+            _db(layer.device_single),
+            _units(layer.device_entire),
+            _db(layer.device_entire),
         )
-        for one in off
+        for layer in off
     ]
     return Table(
         title=f"Those that differ first; {len(seen) - len(off)} are equal",

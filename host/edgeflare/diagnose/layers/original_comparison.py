@@ -55,21 +55,23 @@ class OriginalComparison:
         self._matched = match_layers(graph, original.model.graph)
         matched = {op: there for op, (there, _) in self._matched.items()}
         self._counterparts = counterparts(graph, original.model.graph, matched)
-        self._single = [one for one in graph.layers if self._can_run_alone(one)]
-        shown = {one.index for one in self._shown}
+        self._single = [layer for layer in graph.layers if self._can_run_alone(layer)]
+        shown = {operator.index for operator in self._shown}
         without = [
-            one
-            for one in graph.layers
-            if one.index not in shown and one.name not in CONVERSIONS and one.outputs
+            layer
+            for layer in graph.layers
+            if layer.index not in shown and layer.name not in CONVERSIONS and layer.outputs
         ]
         if without:
-            names = listed(str(layer_name(graph, one)) for one in without)
+            names = listed(str(layer_name(graph, operator)) for operator in without)
             notes.add("matched", f"the original has no layer like {names}")
         self._part: Part | None = None
-        steps = {one.index: output_step(graph, one) for one in graph.layers}
+        steps = {layer.index: output_step(graph, layer) for layer in graph.layers}
         self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
         self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
-        ranges = {one.index: range_of(graph.tensors[one.outputs[0]]) for one in self._shown}
+        ranges = {
+            operator.index: range_of(graph.tensors[operator.outputs[0]]) for operator in self._shown
+        }
         self._ranges = {op: RangeSums(known) for op, known in ranges.items() if known is not None}
         known = range_of(graph.tensors[graph.inputs[0]])
         self._input_range = None if known is None else RangeSums(known)
@@ -83,7 +85,11 @@ class OriginalComparison:
     def _shown(self) -> Iterator[GraphOp]:
         """The layers whose output stands for one of the original's."""
         graph = self._graph
-        return (one for one in graph.layers if one.outputs and one.outputs[0] in self._counterparts)
+        return (
+            layer
+            for layer in graph.layers
+            if layer.outputs and layer.outputs[0] in self._counterparts
+        )
 
     @property
     def input_range(self) -> RangeUse | None:
@@ -115,15 +121,15 @@ class OriginalComparison:
         real = {tensor: tensors[tensor].real(values) for tensor, values in seen.items()}
         if self._input_range is not None:
             self._input_range.add(real[self._layers.graph.inputs[0]])
-        for one in self._shown:
-            made = one.outputs[0]
+        for operator in self._shown:
+            made = operator.outputs[0]
             wanted = real.get(self._counterparts[made][0])
             if wanted is None:
                 continue
             if made in twin:
-                self._entire_sums[one.index].add(wanted, self._real(made, twin))
-            if one.index in self._ranges:
-                self._ranges[one.index].add(wanted)
+                self._entire_sums[operator.index].add(wanted, self._real(made, twin))
+            if operator.index in self._ranges:
+                self._ranges[operator.index].add(wanted)
         alone = self._alone(arm, real)
         for op, (its, got) in alone.items():
             self._single_sums[op].add(its, got)
@@ -178,25 +184,31 @@ class OriginalComparison:
         if not self._single:
             return {}
         if self._part is None:
-            self._part = isolate(self._graph, [one.index for one in self._single])
+            self._part = isolate(self._graph, [operator.index for operator in self._single])
         given = {
             tensor: self._graph.tensors[tensor].raw(real[self._counterparts[tensor][0]])
-            for one in self._single
-            for tensor in self._graph.fed(one)
+            for operator in self._single
+            for tensor in self._graph.fed(operator)
         }
         made = arm.run_part(self._part, given, keep=True)
-        matched = [one for one in self._single if one.index in self._matched]
+        matched = [operator for operator in self._single if operator.index in self._matched]
         outputs = self._layers.alone(
-            [self._matched[one.index][0] for one in matched],
-            [self._real(tensor, given) for one in matched for tensor in self._graph.fed(one)],
+            [self._matched[operator.index][0] for operator in matched],
+            [
+                self._real(tensor, given)
+                for operator in matched
+                for tensor in self._graph.fed(operator)
+            ],
         )
-        wanted = {one.index: outputs[self._wanted(one.index)] for one in matched}
+        wanted = {operator.index: outputs[self._wanted(operator.index)] for operator in matched}
         return {
-            one.index: (
-                wanted[one.index] if one.index in wanted else self._real(one.inputs[0], given),
-                self._real(one.outputs[0], made),
+            operator.index: (
+                wanted[operator.index]
+                if operator.index in wanted
+                else self._real(operator.inputs[0], given),
+                self._real(operator.outputs[0], made),
             )
-            for one in self._single
+            for operator in self._single
         }
 
     def _measure(
@@ -213,7 +225,7 @@ class OriginalComparison:
             op: (self._original_op(op), real[self._wanted(op)] + (got - wanted))
             for op, (wanted, got) in alone.items()
         }
-        off = {op: one for op, one in outputs.items() if _is_off(*alone[op])}
+        off = {op: output for op, output in outputs.items() if _is_off(*alone[op])}
         read = partial(self._reader.answers, original_input)
         home, answers = answers_behind(self._layers, read, real, off)
         if home.failure is not None:

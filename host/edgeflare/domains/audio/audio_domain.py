@@ -304,8 +304,8 @@ class AudioDomain(Domain):
         # Whole numbers: no rounding decides.
         most = _MOST_DB * all_of_them.shape[1]
         return sum(
-            int(np.count_nonzero(np.abs(all_of_them - one).sum(1, dtype=np.int64) <= most) > 1)
-            for one in all_of_them  # each resembles itself
+            int(np.count_nonzero(np.abs(all_of_them - row).sum(1, dtype=np.int64) <= most) > 1)
+            for row in all_of_them  # each resembles itself
         )
 
     @property

@@ -89,8 +89,8 @@ def count_near(fingerprints: Sequence[ImageFingerprint]) -> int:
 
 def _near_another(some: Sequence[ImageFingerprint], every: Sequence[ImageFingerprint]) -> int:
     """Return how many of some images are near to another one of all."""
-    signs, others = (np.stack([one.signs for one in group]) for group in (some, every))
-    colours, theirs = (np.array([one.colour for one in group]) for group in (some, every))
+    signs, others = (np.stack([print_.signs for print_ in group]) for group in (some, every))
+    colours, theirs = (np.array([print_.colour for print_ in group]) for group in (some, every))
     # Whole numbers, which float32 has exactly: no rounding decides.
     marked = np.abs(signs) @ np.abs(others).T
     alike = (signs @ others.T + marked) / 2

@@ -230,7 +230,9 @@ class RayEngine:
         if any(self._node(host.name) is not None for host in self._fleet.hosts):
             return
         named = ", ".join(f"{host.name} ({host.address})" for host in self._fleet.hosts)
-        there = ", ".join(str(one["NodeManagerAddress"]) for one in self._listed() if one["Alive"])
+        there = ", ".join(
+            str(node["NodeManagerAddress"]) for node in self._listed() if node["Alive"]
+        )
         raise InfrastructureError(
             f"no host of the fleet takes part in the cluster: fleet.toml has {named}, and the"
             f" cluster has {there}: start Ray there, or give each host the address that Ray has"
@@ -245,13 +247,13 @@ class RayEngine:
 
     def _require_offered(self, host: FleetHost, node: _Node) -> None:
         """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
-        for one in self._classes:
-            wanted = len(host.devices.get(one, ()))
-            offered = int(node["Resources"].get(one, 0))
+        for class_ in self._classes:
+            wanted = len(host.devices.get(class_, ()))
+            offered = int(node["Resources"].get(class_, 0))
             if offered < wanted:
                 raise UserError(
-                    f"{host.name} offers {offered} {one} to the cluster, and fleet.toml says"
-                    f" {wanted}: start Ray there with --resources='{{\"{one}\": {wanted}}}'"
+                    f"{host.name} offers {offered} {class_} to the cluster, and fleet.toml says"
+                    f" {wanted}: start Ray there with --resources='{{\"{class_}\": {wanted}}}'"
                 )
 
     def start(

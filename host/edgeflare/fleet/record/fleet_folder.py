@@ -173,7 +173,7 @@ class FleetFolder:
     def remove_unused(self) -> None:
         """Remove a folder that is claimed, where its command ended before anything was done."""
         with contextlib.suppress(OSError):
-            if {one.name for one in self.path.iterdir()} <= {REQUEST, STATE, PAGE, OUTPUT, LIST}:
+            if {path.name for path in self.path.iterdir()} <= {REQUEST, STATE, PAGE, OUTPUT, LIST}:
                 FLEET.empty(self.path)
 
     def has_work(self) -> bool:
@@ -399,14 +399,14 @@ def fleet_page(state: FleetState) -> str:
 def _devices(state: FleetState) -> str:
     rows = [
         (
-            _text(one.place),
-            _text(one.unit),
-            _number(one.units),
-            _number(one.busy_seconds),
-            _number(100 * state.busy_share(one)),
-            f'<span class="bad">{_text(why)}</span>' if (why := state.why_idle(one)) else "",
+            _text(place.place),
+            _text(place.unit),
+            _number(place.units),
+            _number(place.busy_seconds),
+            _number(100 * state.busy_share(place)),
+            f'<span class="bad">{_text(why)}</span>' if (why := state.why_idle(place)) else "",
         )
-        for one in state.places
+        for place in state.places
     ]
     return _table(
         ("device", "works on", "units", "busy s", "busy %", "no further work, because"), rows
@@ -417,9 +417,9 @@ def _units(units: Sequence[UnitState]) -> str:
     rows = []
     for unit in units:
         tries = "<br>".join(
-            f"{one.number}: {_text(one.device)} on {_text(one.host)}, {one.seconds:.0f} s"
-            f" {_text(one.outcome)}"
-            for one in unit.attempts
+            f"{attempt.number}: {_text(attempt.device)} on {_text(attempt.host)},"
+            f" {attempt.seconds:.0f} s {_text(attempt.outcome)}"
+            for attempt in unit.attempts
         )
         colour = "bad" if unit.status == "given up" else unit.status
         status = f'<span class="{_text(colour)}">{_text(unit.status)}</span>'
@@ -431,7 +431,7 @@ def _units(units: Sequence[UnitState]) -> str:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{one}</th>" for one in header)
+    head = "".join(f"<th>{title}</th>" for title in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

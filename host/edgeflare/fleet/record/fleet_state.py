@@ -117,8 +117,8 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
         """Return how far it is, in a line."""
         done = sum(unit.status == "done" for unit in self.units)
         units = f"{done} of {len(self.units)} units done"
-        outcomes = [one.outcome for unit in self.units for one in unit.attempts]
-        if again := sum(one not in _NO_FAILURES for one in outcomes):
+        outcomes = [attempt.outcome for unit in self.units for attempt in unit.attempts]
+        if again := sum(outcome not in _NO_FAILURES for outcome in outcomes):
             units += f", {again} attempts lost or failed"
         if given_up := sum(unit.status == "given up" for unit in self.units):
             units += f", {given_up} given up"
@@ -153,4 +153,4 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
 
     def unit(self, name: str) -> UnitState:
         """Return the unit of that name."""
-        return next(one for one in self.units if one.name == name)
+        return next(unit for unit in self.units if unit.name == name)

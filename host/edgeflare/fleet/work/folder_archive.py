@@ -88,7 +88,7 @@ def archive_folder(path: Path) -> bytes | None:
         TemporaryDirectory(prefix="edgeflare-journal-") as copies,
     ):
         unbegun: set[Path] = set()
-        journals = [one for one in _files(path) if one.name in _JOURNALS]
+        journals = [kept for kept in _files(path) if kept.name in _JOURNALS]
         for at, journal in enumerate(journals):
             copy = Path(copies) / str(at)
             if _is_copied(journal, copy):
@@ -167,11 +167,11 @@ def _require_members(members: Sequence[zipfile.ZipInfo]) -> None:
     """Refuse members that cannot all become files of a folder, or too many of them."""
     if len(members) > MOST_MEMBERS:
         raise NotARunError(f"an archived run has more than {MOST_MEMBERS} files")
-    for one in members:
-        _require_member(one)
-    if sum(one.file_size for one in members) > MOST_BYTES_TOGETHER:
+    for member in members:
+        _require_member(member)
+    if sum(member.file_size for member in members) > MOST_BYTES_TOGETHER:
         raise NotARunError(f"an archived run has more than {MOST_BYTES_TOGETHER >> 30} GiB")
-    names = {one.filename for one in members}
+    names = {member.filename for member in members}
     if len(names) < len(members):
         raise NotARunError("an archived run names a file twice")
     for folder in {parent for name in names for parent in PurePosixPath(name).parents}:
@@ -234,9 +234,9 @@ def _files(path: Path) -> list[Path]:
     """Return the files of a folder that are not hidden, in a fixed order."""
     found = []
     for folder, folders, files in os.walk(path):
-        folders[:] = [one for one in folders if not one.startswith(".")]
-        found += [Path(folder) / one for one in files if not one.startswith(".")]
-    return sorted(one for one in found if not one.is_symlink())
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(folder) / file for file in files if not file.startswith(".")]
+    return sorted(entry for entry in found if not entry.is_symlink())
 
 
 def _is_copied(journal: Path, copy: Path) -> bool:

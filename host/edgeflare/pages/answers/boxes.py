@@ -102,7 +102,7 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         In brackets are the scores that the arm gives where only another one has an object.
         """
         boxes = _different_first(self.boxes.get(arm))
-        named = [f"{class_name(self.classes, one.label)} {one.score:.4g}" for one in boxes[:NAMED]]
+        named = [f"{class_name(self.classes, box.label)} {box.score:.4g}" for box in boxes[:NAMED]]
         more = ["…"] if len(boxes) > NAMED else []
         said = f"{len(boxes)}: {', '.join(named + more)}" if boxes else "no object"
         scores = self._scores_without_object(arm)
@@ -111,16 +111,16 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
     def _scores_without_object(self, arm: str) -> list[str]:
         """Return an arm's scores in the places of objects that make a difference, and it lacks."""
         scores = {
-            one.object: one.there[arm]
+            box.object: box.there[arm]
             for boxes in self.boxes.values()
-            for one in boxes or ()
-            if one.difference and one.there.get(arm)
+            for box in boxes or ()
+            if box.difference and box.there.get(arm)
         }
         return list(dict.fromkeys(f"{score:.4g}" for score in scores.values()))[:NAMED]
 
     def gist(self, arm: str) -> str:
         """Return how many objects of each class there are, "2 face"."""
-        counts = Counter(class_name(self.classes, one.label) for one in self.boxes.get(arm) or ())
+        counts = Counter(class_name(self.classes, box.label) for box in self.boxes.get(arm) or ())
         return ", ".join(f"{counts[name]} {name}" for name in sorted(counts)) or "no object"
 
     def csv_cells(self) -> Mapping[str, Cell]:
@@ -134,8 +134,8 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         arms = tuple(arm for arm in ARMS if self.boxes.get(arm) is not None)
         objects: dict[int, dict[str, ShownBox]] = {}
         for arm in arms:
-            for one in self.boxes[arm] or ():
-                objects.setdefault(one.object, {})[arm] = one
+            for box in self.boxes[arm] or ():
+                objects.setdefault(box.object, {})[arm] = box
         ordered = sorted(objects.values(), key=lambda by_arm: not _difference(by_arm))
         rows, boxes = [], []
         for number, by_arm in enumerate(ordered[:SHOWN], 1):
@@ -145,9 +145,9 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
                 str(number) if kind else "", name, tuple(_score(by_arm, arm) for arm in arms), kind
             )
             rows.append(row)
-            for arm, one in by_arm.items():
-                title = f"{arm}: {name} {one.score:.4g}{f', {kind}' if kind else ''}"
-                boxes.append(drawn_box(one.box, arm, row.number, title))
+            for arm, box in by_arm.items():
+                title = f"{arm}: {name} {box.score:.4g}{f', {kind}' if kind else ''}"
+                boxes.append(drawn_box(box.box, arm, row.number, title))
         return ObjectTable(
             head=self.head,
             what=shown.what,
@@ -161,19 +161,19 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
 
 
 def _different_first(boxes: Sequence[ShownBox] | None) -> list[ShownBox]:
-    return sorted(boxes or (), key=lambda one: not one.difference)
+    return sorted(boxes or (), key=lambda box: not box.difference)
 
 
 def _difference(by_arm: Mapping[str, ShownBox]) -> str:
     """Return the kind of deviation that an object is part of; empty for none."""
-    return next((one.difference for one in by_arm.values() if one.difference), "")
+    return next((box.difference for box in by_arm.values() if box.difference), "")
 
 
 def _score(by_arm: Mapping[str, ShownBox], arm: str) -> str:
     """Return an arm's score of an object; in brackets where it has none there, a dash without."""
     if arm in by_arm:
         return f"{by_arm[arm].score:.4g}"
-    there = max(one.there.get(arm, 0.0) for one in by_arm.values())
+    there = max(box.there.get(arm, 0.0) for box in by_arm.values())
     return f"({there:.4g})" if there else "–"
 
 

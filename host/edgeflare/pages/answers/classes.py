@@ -81,10 +81,10 @@ def classes_view(head: str, answers: Mapping[str, Answer]) -> ClassesView:
         head,
         (),
         {
-            arm: () if one.failure else tuple(round(p, 9) for p in one.probabilities.tolist())
-            for arm, one in answers.items()
+            arm: () if answer.failure else tuple(round(p, 9) for p in answer.probabilities.tolist())
+            for arm, answer in answers.items()
         },
-        {arm: one.decision for arm, one in answers.items()},
+        {arm: answer.decision for arm, answer in answers.items()},
     )
 
 

@@ -161,7 +161,7 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
     def block(self, shown: AnsweredInput) -> MaskGroup:
         """Return the masks of the arms upon the input; class 0 is left transparent."""
         runs = {arm: one for arm in ARMS if (one := self.masks.get(arm)) is not None}
-        masks = {arm: _labels(one, self.rows, self.columns) for arm, one in runs.items()}
+        masks = {arm: _labels(run, self.rows, self.columns) for arm, run in runs.items()}
         panels = [
             MaskPanel(arm, _uri(_coloured(mask), shown.most), self.decision(arm))
             for arm, mask in masks.items()
@@ -173,7 +173,7 @@ class SegmentationView(AnswerForm, frozen=True, tag_field="form", tag="segmentat
             pixels = differs[..., np.newaxis] * np.array(DIFFERENT, np.uint8)
             panels.append(MaskPanel("difference", _uri(pixels, shown.most), words))
         labels = dict.fromkeys(
-            label for one in runs.values() for label in class_shares(one) if label
+            label for run in runs.values() for label in class_shares(run) if label
         )
         return MaskGroup(
             head=self.head,

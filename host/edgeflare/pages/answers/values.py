@@ -127,7 +127,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
     def block(self, shown: AnsweredInput) -> DistanceBlock:  # noqa: ARG002
         """Return the distance of the compared arms against the tolerance, and their values."""
         known = {arm: one for arm in self.compared if (one := self.values.get(arm)) is not None}
-        views = [ValuesView(np.array(one), self.names) for one in known.values()]
+        views = [ValuesView(np.array(values), self.names) for values in known.values()]
         plot = comparison_plot(tuple(known), views, PLOT_BYTES) if views else None
         named = len(self.names)
         rows, points = self._points()
@@ -157,24 +157,24 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
 
         Numbered are points that are farther apart than the tolerance.
         """
-        known = [one for one in self.points if one.distance is not None]
-        farthest = sorted(known, key=lambda one: -(one.distance or 0.0))[:SHOWN_POINTS]
+        known = [point for point in self.points if point.distance is not None]
+        farthest = sorted(known, key=lambda point: -(point.distance or 0.0))[:SHOWN_POINTS]
         rows = [
             PointRow(
-                str(one.number),
-                figure(one.distance or 0.0),
-                figure((one.distance or 0.0) / self.tolerance),
-                (one.distance or 0.0) > self.tolerance,
+                str(point.number),
+                figure(point.distance or 0.0),
+                figure((point.distance or 0.0) / self.tolerance),
+                (point.distance or 0.0) > self.tolerance,
             )
-            for one in farthest
+            for point in farthest
         ]
         drawn = []
-        for one in self.points:
-            number = str(one.number) if (one.distance or 0.0) > self.tolerance else ""
-            for arm in in_order(one.places):
+        for point in self.points:
+            number = str(point.number) if (point.distance or 0.0) > self.tolerance else ""
+            for arm in in_order(point.places):
                 if arm in self.compared:
-                    x, y = (100 * min(max(share, -1.0), 2.0) for share in one.places[arm])
-                    title = f"{arm}: point {one.number}"
+                    x, y = (100 * min(max(share, -1.0), 2.0) for share in point.places[arm])
+                    title = f"{arm}: point {point.number}"
                     drawn.append(DrawnPoint(arm, f"{x:.2f}%", f"{y:.2f}%", number, title))
         return tuple(rows), tuple(drawn)
 

@@ -14,7 +14,7 @@ def read(tensors: Any, decoder: Any) -> Any:
 
 def describe(answers: Any, arm: Any, told: Any) -> Any:
     """Return the decisions of a model here, and those when the deviation was found."""
-    here, found = [one for frames in answers for one in frames], told["arms"][arm]["decisions"]
+    here, found = [frame for frames in answers for frame in frames], told["arms"][arm]["decisions"]
     return f"{here} here" + (f", {found} when it was found" if found else "")
 
 

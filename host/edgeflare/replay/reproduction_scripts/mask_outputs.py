@@ -37,7 +37,7 @@ def compare(one: Any, other: Any, told: Any) -> Any:
 
 def mean_iou(a: Any, b: Any) -> Any:
     """Return the mean over the classes that either mask has."""
-    pairs = [(a == one, b == one) for one in np.union1d(a, b)]
+    pairs = [(a == class_, b == class_) for class_ in np.union1d(a, b)]
     return np.mean([(x & y).sum() / (x | y).sum() for x, y in pairs])
 
 

@@ -46,9 +46,10 @@ def read(tensors: Any, decoder: Any) -> Any:
 def describe(answers: Any, arm: Any, told: Any) -> Any:
     """Return the objects of a model here, and those when the deviation was found."""
     (found,) = [view["boxes"][arm] for view in told["finding"]["answers"]]
-    before = found and [[*one["box"], one["score"], one["label"]] for one in found]
+    before = found and [[*box["box"], box["score"], box["label"]] for box in found]
     here, before = (
-        objects and [[float(f"{value:.6g}") for value in one[:5]] + one[5:] for one in objects]
+        objects
+        and [[float(f"{value:.6g}") for value in object_[:5]] + object_[5:] for object_ in objects]
         for objects in (answers[0], before)
     )
     return f"{here} here, {before} when it was found"

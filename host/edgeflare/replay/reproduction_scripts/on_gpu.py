@@ -21,10 +21,10 @@ def answers(model: str, rows: Any, outputs: int, precision: str) -> Any:
     given = compiled.get_input_tensor_details(names["key"])
     made = compiled.get_output_tensor_details(names["key"])
     in_order = sorted(
-        zip(names["outputs"], results, strict=True), key=lambda one: made[one[0]]["index"]
+        zip(names["outputs"], results, strict=True), key=lambda named: made[named[0]]["index"]
     )
     to_fill = sorted(
-        zip(names["inputs"], inputs, strict=True), key=lambda one: given[one[0]]["index"]
+        zip(names["inputs"], inputs, strict=True), key=lambda named: given[named[0]]["index"]
     )
     found = []
     for row in rows:

@@ -62,7 +62,12 @@ def answers(path: str, inputs: Any, kernels: str, threads: int) -> Any:
         for tensor, values in zip(model.get_input_details(), row, strict=True):
             model.set_tensor(tensor["index"], values)
         model.invoke()
-        rows.append([model.get_tensor(one["index"]).copy() for one in model.get_output_details()])
+        rows.append(
+            [
+                model.get_tensor(output_detail["index"]).copy()
+                for output_detail in model.get_output_details()
+            ]
+        )
     return rows
 
 
@@ -123,7 +128,7 @@ def compare(told: Any) -> bool:
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
 with open("finding.json", encoding="utf-8") as file:
     told = json.load(file)
-arguments = [one for one in sys.argv[1:] if one != "--run"]
+arguments = [argument for argument in sys.argv[1:] if argument != "--run"]
 kernels = arguments[0] if arguments else told["found"]["kernels"]
 others = [name[len("on_") : -len(".py")] for name in os.listdir() if name.startswith("on_")]
 if len(arguments) > 1 or kernels not in (*KERNELS, *others):

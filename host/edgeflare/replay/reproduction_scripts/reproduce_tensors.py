@@ -57,7 +57,10 @@ def run(arm: Any) -> Any:
         for name, values in state.items():
             model.set_tensor(takes[name]["index"], raw(values, takes[name]))
         model.invoke()
-        made = {name: real(model.get_tensor(one["index"]), one) for name, one in gives.items()}
+        made = {
+            name: real(model.get_tensor(details["index"]), details)
+            for name, details in gives.items()
+        }
         state = {name: made[output] for name, output in arm["state"].items()}
         for name, values in made.items():
             seen[name].append(values.ravel())
@@ -83,7 +86,7 @@ for name, arm in told["arms"].items():
         print(f"{name}: not run here ({arm['ran_on']})")
         continue
     tensors, decoders = run(arm), arm["decoder"].get("heads", [arm["decoder"]])
-    answers[name] = [outputs.read(counted(tensors, one), one) for one in decoders]
+    answers[name] = [outputs.read(counted(tensors, decoder), decoder) for decoder in decoders]
     print(f"{name}: {outputs.describe(answers[name], name, told)} ({arm['ran_on']})")
 if not all(name in answers for name in told["compared"]):
     print("put the models that are missing here (sha256 in finding.json)", file=sys.stderr)

@@ -9,8 +9,8 @@ def read(tensors: Any, decoder: Any) -> Any:
     names, blank = symbols["names"], symbols["blank"]
     path = values.reshape(-1, len(names)).argmax(1).tolist()
     if blank is not None:
-        path = [one for at, one in enumerate(path) if at == 0 or one != path[at - 1]]
-    written = [names[one] for one in path if one != blank]
+        path = [token for at, token in enumerate(path) if at == 0 or token != path[at - 1]]
+    written = [names[token] for token in path if token != blank]
     separator = symbols["separator"]
     return [word for word in "".join(written).split(separator) if word] if separator else written
 

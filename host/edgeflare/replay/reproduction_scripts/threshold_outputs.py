@@ -18,12 +18,12 @@ def read(tensors: Any, decoder: Any) -> Any:
     if rule in ("worst", "mean"):
         scores = scores.max(keepdims=True) if rule == "worst" else scores.mean(keepdims=True)
     least = decoder["threshold"] - 1e-5 * row[decoder["at"]]["scale"]
-    return [int(one >= least) if np.isfinite(one) else None for one in scores]
+    return [int(score >= least) if np.isfinite(score) else None for score in scores]
 
 
 def describe(answers: Any, arm: Any, told: Any) -> Any:
     """Return the decisions of a model here, and those when the deviation was found."""
-    here, found = [one for frames in answers for one in frames], told["arms"][arm]["decisions"]
+    here, found = [frame for frames in answers for frame in frames], told["arms"][arm]["decisions"]
     return f"{here} here" + (f", {found} when it was found" if found else "")
 
 

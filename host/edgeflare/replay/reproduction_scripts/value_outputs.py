@@ -31,15 +31,21 @@ def compare(one: Any, other: Any, told: Any) -> Any:
 
 def distance(a: Any, b: Any, measure: Any) -> Any:
     """Return how far values are apart; see docs/tasks.md of EdgeFlare."""
-    norms, apart = [np.linalg.norm(one, axis=1) for one in (a, b)], np.linalg.norm(a - b, axis=1)
+    norms, apart = (
+        [np.linalg.norm(values, axis=1) for values in (a, b)],
+        np.linalg.norm(a - b, axis=1),
+    )
     if measure["distance"] in ("mean-point", "farthest-point", "normalized"):
         points = measure["points"]
-        a, b = (one.reshape(len(one), -1, points["dimensions"]) for one in (a, b))
+        a, b = (values.reshape(len(values), -1, points["dimensions"]) for values in (a, b))
         each = np.linalg.norm(a - b, axis=2)
         each = each.max(1) if measure["distance"] == "farthest-point" else each.mean(1)
         if points["unit"]:
             begin, end = points["unit"]
-            unit = sum(np.linalg.norm(one[:, begin] - one[:, end], axis=1) for one in (a, b)) / 2
+            unit = (
+                sum(np.linalg.norm(values[:, begin] - values[:, end], axis=1) for values in (a, b))
+                / 2
+            )
             each = each / np.maximum(unit, np.finfo(np.float32).tiny)
     elif measure["distance"] == "cosine":
         product = norms[0] * norms[1]

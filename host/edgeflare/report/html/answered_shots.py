@@ -66,8 +66,8 @@ def answered_shots(
         answers: the blocks of the answers to an input, by what it is, "seed", "trigger" or "input".
 
     """
-    tables = [one for blocks in answers.values() for one in blocks]
-    upon = any(one.drawn() or one.drawn_points() for one in tables)
+    tables = [block for blocks in answers.values() for block in blocks]
+    upon = any(table.drawn() or table.drawn_points() for table in tables)
     form = Picture if upon else SoundFigure
     shows_form = [any(isinstance(shot, form) for shot in group.shots) for group in groups]
     if True not in shows_form:
@@ -81,18 +81,18 @@ def without_shown(groups: Iterable[ShotGroup], blocks: Blocks) -> Blocks:
     """Return the blocks without the texts that stand below a player."""
     shots = [shot for group in groups for shot in group.shots]
     shown = [text for shot in shots if isinstance(shot, SoundFigure) for text in shot.texts]
-    return tuple(one for one in blocks if one not in shown)
+    return tuple(block for block in blocks if block not in shown)
 
 
 def _answered(shot: Shot, answers: Mapping[str, Blocks]) -> Shot:
     if isinstance(shot, Picture):
         blocks = answers.get(shot.what, ())
-        boxes = tuple(box for one in blocks for box in one.drawn())
-        points = tuple(point for one in blocks for point in one.drawn_points())
+        boxes = tuple(box for block in blocks for box in block.drawn())
+        points = tuple(point for block in blocks for point in block.drawn_points())
         return replace(shot, boxes=boxes, points=points)
     if isinstance(shot, SoundFigure):
         blocks = answers.get(shot.what, ())
-        return replace(shot, texts=tuple(one for one in blocks if one.below_player))
+        return replace(shot, texts=tuple(block for block in blocks if block.below_player))
     return shot
 
 
@@ -118,14 +118,16 @@ def shot_groups(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple
         allowance: what it may weigh; what sounds take is taken from it.
 
     """
-    parts = [one.view.parts for one in stored if isinstance(one.view, PartsView)]
+    parts = [view.view.parts for view in stored if isinstance(view.view, PartsView)]
     if not parts:
         return (ShotGroup("", _shots(stored, allowance)),)
     groups = []
     for name in dict.fromkeys(name for named in parts for name in named):
         of_it = [
-            replace(one, view=one.view.parts.get(name) if isinstance(one.view, PartsView) else None)
-            for one in stored
+            replace(
+                view, view=view.view.parts.get(name) if isinstance(view.view, PartsView) else None
+            )
+            for view in stored
         ]
         groups += [
             ShotGroup(f"{name} {group.name}".rstrip(), group.shots)
@@ -135,7 +137,7 @@ def shot_groups(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple
 
 
 def _shots(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[Shot, ...]:
-    view = next((one.view for one in stored if one.view is not None), None)
+    view = next((kept.view for kept in stored if kept.view is not None), None)
     if isinstance(view, SoundView):
         return sounds_of(stored, allowance)
     if isinstance(view, CurvesView | ValuesView):
@@ -145,18 +147,20 @@ def _shots(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[Shot
 
 def _plots(stored: Sequence[StoredView], most: int) -> Iterator[Shot]:
     """Yield a plot of the seed beside each other input; of a seed alone, or without it, of one."""
-    views = {one.what: one.view for one in stored if isinstance(one.view, CurvesView | ValuesView)}
+    views = {
+        kept.what: kept.view for kept in stored if isinstance(kept.view, CurvesView | ValuesView)
+    }
     seed = views.get("seed")
-    for one in stored:
-        view = views.get(one.what)
+    for kept in stored:
+        view = views.get(kept.what)
         if view is None:
-            yield Picture(one.what, None)
-        elif one.what == "seed":
+            yield Picture(kept.what, None)
+        elif kept.what == "seed":
             if len(views) == 1:
                 yield comparison_plot(("seed",), [view], most)
         elif (
             type(seed) is type(view) and seed is not None and seed.values.shape == view.values.shape
         ):
-            yield comparison_plot(("seed", one.what), [seed, view], most)
+            yield comparison_plot(("seed", kept.what), [seed, view], most)
         else:
-            yield comparison_plot((one.what,), [view], most)
+            yield comparison_plot((kept.what,), [view], most)

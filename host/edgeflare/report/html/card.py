@@ -150,7 +150,7 @@ def _answers(
     A seed that deviates itself is its own trigger.
     """
     views = {"seed": answer_views(document, entry)}
-    if any(one.what == "trigger" for one in stored):
+    if any(view.what == "trigger" for view in stored):
         views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
     return answer_blocks(views, compared_arms(document), groups, allowance.picture)
 
@@ -173,7 +173,7 @@ def _title(document: RunDocument, entry: Finding) -> str:
         return view.title
     said = [decided(document, entry, arm) for arm in compared_arms(document)]
     if is_structured(entry):
-        said = [shortened(one, TITLE) for one in said]
+        said = [shortened(name, TITLE) for name in said]
     return " → ".join(said)
 
 
@@ -192,7 +192,7 @@ def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
         return {}
     return {
         label: decision_name(document, entry, arm)
-        for arm, label in sorted(entry.labels.items(), key=lambda one: one[1] or 0)
+        for arm, label in sorted(entry.labels.items(), key=lambda labelled: labelled[1] or 0)
         if label is not None
     }
 
@@ -273,7 +273,7 @@ def _apart(layers: Sequence[LayerView]) -> str:
     known = [(layer.real, layer.name) for layer in layers if layer.real]
     if not known:
         return ""
-    most, name = max(known, key=lambda one: one[0])
+    most, name = max(known, key=lambda entry: entry[0])
     return f"not quantized, at most {_figure(most)} at {name}"
 
 
@@ -287,5 +287,5 @@ def _words(what: str, values: Sequence[float | None], names: Sequence[str], unit
     known = [(value, name) for value, name in zip(values, names, strict=True) if value]
     if not known:
         return ""
-    most, name = max(known, key=lambda one: one[0])
+    most, name = max(known, key=lambda entry: entry[0])
     return f"{what}, at most {_figure(most)} {unit} at {name}"

@@ -87,9 +87,9 @@ def load_explanation_views(
         return {}
     known = {(entry.seed_id, entry.sha256) for entry in document.deviations}
     return {
-        one.seed_id: explanation_view(one, document.classes)
-        for one in explanations.findings.values()
-        if (one.seed_id, one.sha256) in known
+        finding.seed_id: explanation_view(finding, document.classes)
+        for finding in explanations.findings.values()
+        if (finding.seed_id, finding.sha256) in known
     }
 
 
@@ -103,7 +103,7 @@ def grouped_verdicts(explanations: Iterable[ExplanationView]) -> list[tuple[int,
     the shares of the layers are left out, in which any two differ.
     """
     groups = sorted(
-        row_groups(explanations, lambda one: (one.verdict, _place(one))),
+        row_groups(explanations, lambda view: (view.verdict, _place(view))),
         key=lambda ones: (_place(ones[0]) in (None, _NOWHERE), -len(ones)),
     )
     return [

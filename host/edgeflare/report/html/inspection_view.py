@@ -100,17 +100,24 @@ def inspection_view(document: InspectDocument) -> InspectionView:
         header = (*header, "share of the error", "top channel", "its share")
         if behaviours:
             header = (*header, "AUC of their sum")
-    rows = tuple(_layer(one, behaviours, shared=shared) for one in layers)
-    best = [one for one in document.best if one.hypothesis == DEVIATES]
+    rows = tuple(_layer(layer, behaviours, shared=shared) for layer in layers)
+    best = [best_score for best_score in document.best if best_score.hypothesis == DEVIATES]
     return InspectionView(
         sentence=verdict.sentence,
         words=f"Figures are of {held_out} inputs near the boundary, on which no unit was chosen.",
         strips=_strips(layers, verdict, behaviours, shared=shared),
         header=(*header, *(f"AUC of the best {name}" for name in behaviours)),
         layers=rows,
-        measures=tuple(dict.fromkeys(one.measure for one in best)),
+        measures=tuple(dict.fromkeys(best_score.measure for best_score in best)),
         foretells=tuple(
-            (name, *(_score(one, layers) for one in best if one.behaviour == name))
+            (
+                name,
+                *(
+                    _score(best_score, layers)
+                    for best_score in best
+                    if best_score.behaviour == name
+                ),
+            )
             for name in behaviours
         ),
     )
@@ -129,20 +136,20 @@ def _strips(
     strips: list[tuple[str, list[tuple[float, str]]]] = []
     if shared:
         cells = [
-            (one.top_share or 0.0, f"channel {one.top_channel} has {one.top_share:.0%}")
-            for one in layers
+            (layer.top_share or 0.0, f"channel {layer.top_channel} has {layer.top_share:.0%}")
+            for layer in layers
         ]
         strips.append(("share of the margin's error that the top channel has", cells))
     if behaviours:
         name = ERROR_GRADIENT if ERROR_GRADIENT in behaviours else behaviours[0]
-        cells = [(abs(2 * one.aucs[name] - 1), f"AUC {one.aucs[name]:.2f}") for one in layers]
+        cells = [(abs(2 * layer.aucs[name] - 1), f"AUC {layer.aucs[name]:.2f}") for layer in layers]
         strips.append((f"AUC for {DEVIATES} of the best channel's {name}", cells))
     return tuple(
         LayerStrip(
             name,
             tuple(
-                StripCell(100 * min(max(part, 0.0), 1.0), f"{one}: {said}", at == to_blame)
-                for at, (one, (part, said)) in enumerate(zip(layers, cells, strict=True))
+                StripCell(100 * min(max(part, 0.0), 1.0), f"{layer}: {said}", at == to_blame)
+                for at, (layer, (part, said)) in enumerate(zip(layers, cells, strict=True))
             ),
         )
         for name, cells in strips

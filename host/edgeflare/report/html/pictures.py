@@ -57,7 +57,8 @@ def pictures_of(stored: Sequence[StoredView], most: int) -> tuple[Picture, ...]:
     No picture weighs more than `most` bytes, unless even the smallest does.
     """
     images = [
-        (one.what, one.view.pixels if isinstance(one.view, ImageView) else None) for one in stored
+        (view.what, view.view.pixels if isinstance(view.view, ImageView) else None)
+        for view in stored
     ]
     shown = [
         Picture(what, None) if image is None else picture(what, image, most)

@@ -91,8 +91,8 @@ def _gallery(
         section={"deviating_seeds": "deviating", "findings": "finding"}.get(key, key),
         replay=replay,
         changed={
-            one.seed_id: f"{one.before} → {one.now}"
-            for one in (() if replay is None else replay.changed_kind)
+            changed_kind.seed_id: f"{changed_kind.before} → {changed_kind.now}"
+            for changed_kind in (() if replay is None else replay.changed_kind)
         },
         inputs=input_words(document.pair),
         answers=answer_words(document.pair),
@@ -108,8 +108,8 @@ def _sounds(lists: Mapping[str, Sequence[EntryCard]]) -> tuple[int, int]:
         any(shot.player for shot in sounds)
         for cards in lists.values()
         for card in cards
-        if (sounds := [one for group in card.shots for one in group.shots
-                       if isinstance(one, SoundFigure) and one.wave])
+        if (sounds := [shot for group in card.shots for shot in group.shots
+                       if isinstance(shot, SoundFigure) and shot.wave])
     ]  # fmt: skip
     return sum(players), len(players)
 

@@ -98,25 +98,28 @@ def sounds_of(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[S
     player or none has.
     """
     known = {
-        one.what: _Samples(one.what, one.file, view.wave, view.sample_rate)
-        for one in stored
-        if isinstance(view := one.view, SoundView) and view.wave.size
+        kept.what: _Samples(kept.what, kept.file, view.wave, view.sample_rate)
+        for kept in stored
+        if isinstance(view := kept.view, SoundView) and view.wave.size
     }
-    peaks = (float(np.abs(one.samples.astype(np.int64)).max()) for one in known.values())
+    peaks = (float(np.abs(samples.samples.astype(np.int64)).max()) for samples in known.values())
     peak = max(1.0, *peaks) if known else 1.0
     change = _change(known.get("seed"), known.get("trigger"), peak)
     if change is not None:
         known[change.what] = change
-    spectra = {what: log_spectrogram(one.samples, one.sample_rate) for what, one in known.items()}
-    loudest = max((float(one.max()) for one in spectra.values()), default=0.0)
-    waves = {what: _wav(one) for what, one in known.items()}
+    spectra = {
+        what: log_spectrogram(samples.samples, samples.sample_rate)
+        for what, samples in known.items()
+    }
+    loudest = max((float(levels.max()) for levels in spectra.values()), default=0.0)
+    waves = {what: _wav(samples) for what, samples in known.items()}
     room = allowance.take(sum(map(len, waves.values())))
     figures = {
         what: SoundFigure(
             what,
-            one.file,
+            samples.file,
             image_uri(
-                waveform_image(one.samples, peak / (one.gain or 1.0)),
+                waveform_image(samples.samples, peak / (samples.gain or 1.0)),
                 int(WAVE_SHARE * allowance.picture),
             ),
             image_uri(
@@ -124,13 +127,13 @@ def sounds_of(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[S
                 int((1 - WAVE_SHARE) * allowance.picture),
             ),
             f"data:audio/wav;base64,{b64encode(waves[what]).decode()}" if room else None,
-            len(one.samples) / one.sample_rate,
-            one.sample_rate / 2_000,
-            one.gain,
+            len(samples.samples) / samples.sample_rate,
+            samples.sample_rate / 2_000,
+            samples.gain,
         )
-        for what, one in known.items()
+        for what, samples in known.items()
     }
-    gone = {one.what: SoundFigure(one.what, one.file) for one in stored}
+    gone = {kept.what: SoundFigure(kept.what, kept.file) for kept in stored}
     return tuple((gone | figures).values())
 
 

@@ -77,8 +77,8 @@ def _stopped_by(
     done = journal.seed_rows.done(REPETITIONS, FAILURES if refines else None)
     if max(len(finished), done) < len(ids):
         stopped = [part.about.get("stopped_by", "killed") for part in parts]
-        why = [str(one) for one in stopped if one not in (None, "merge")]
-        if others := [one for one in why if one != "screening"]:
+        why = [str(reason) for reason in stopped if reason not in (None, "merge")]
+        if others := [reason for reason in why if reason != "screening"]:
             return others[0]
         # A part that only evaluated its seeds stands for what others were to search from.
         return "merge" if len(why) < len(parts) else "screening"
@@ -101,8 +101,8 @@ def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: RunJournal) 
     if not any(WARNINGS_KEY in part.about for part in parts) or not rows:
         return []
     read = from_rows(header.reading, list(rows.values()))
-    outcomes = [one.outcome for one in read]
-    labels = None if header.labels is None else [header.seed_label(one) for one in rows]
+    outcomes = [query.outcome for query in read]
+    labels = None if header.labels is None else [header.seed_label(row) for row in rows]
     return seed_warnings(
         _run_task(header.pair), outcomes, None if labels is None else np.array(labels, np.int64)
     )

@@ -347,11 +347,11 @@ def _require_agreement(parts: Sequence[RunPart], owners: SeedOwners) -> None:
             first, second = (parts[place] for place in sorted((farthest, at)))
             if at != farthest and (what := _disagreement(seed_id, first, second)):
                 apart.setdefault((first.name, second.name), []).append(f"{seed_id} ({what})")
-    for (one, two), seeds in apart.items():
+    for (own, two), seeds in apart.items():
         named = ", ".join(seeds[:_NAMED])
         more = f" and {len(seeds) - _NAMED} more" if len(seeds) > _NAMED else ""
         raise UserError(
-            f"{one} and {two} disagree on seeds that both have: {named}{more}; they cannot be of"
+            f"{own} and {two} disagree on seeds that both have: {named}{more}; they cannot be of"
             " one run, so leave one out, or make it again"
         )
 
@@ -369,7 +369,9 @@ def _disagreement(seed_id: int, one: RunPart, other: RunPart) -> str | None:
         return _other_finding(seed_id, (one, other), found)
     # One that was searched deviates in no run, and one that deviates was searched in none.
     evaluated = [each.has_screened(seed_id) for each in rows]
-    deviating = [bool(one) and not chain for one, chain in zip(found, (mine, theirs), strict=True)]
+    deviating = [
+        bool(trigger) and not chain for trigger, chain in zip(found, (mine, theirs), strict=True)
+    ]
     return "whether it deviates itself" if any(deviating) and all(evaluated) else None
 
 
@@ -377,7 +379,7 @@ def _other_finding(
     seed_id: int, parts: Sequence[RunPart], found: Sequence[Row | None]
 ) -> str | None:
     """Return in what two findings from one seed differ; one may be refined, and the other not."""
-    mine, theirs = (one or () for one in found)
+    mine, theirs = (trigger or () for trigger in found)
     refined = [part.journal.seed_rows.of_seed("refinements", seed_id) for part in parts]
     if (refined[0] is None) == (refined[1] is None):
         apart = (name for name, at in _FOUND.items() if mine[at] != theirs[at])

@@ -155,11 +155,11 @@ def require_mergeable(parts: Sequence[RunPart], *, allow_other_host: bool) -> No
                     f" {found.name} {found.one} and {found.other}, which may have answered"
                     " differently: make the one again on the host of the other"
                 )
-        for what, one, two in _further(first, other):
-            if one != two:
+        for what, own, two in _further(first, other):
+            if own != two:
                 raise UserError(
                     f"{first.name} and {other.name} are no parts of one run: {what} differs"
-                    f"{f' ({one}, {two})' if isinstance(one, str) else ''}; merge runs of one"
+                    f"{f' ({own}, {two})' if isinstance(own, str) else ''}; merge runs of one"
                     " command that differ in --seed-ids only"
                 )
 
@@ -210,8 +210,8 @@ def merged_health(noted: Sequence[NotedHealth]) -> NotedHealth:
             which the first and the last reading count.
 
     """
-    devices = [one["devices"] for one in noted if one["devices"]]
-    lines = [line for one in noted for line in one["warnings"]]
+    devices = [health["devices"] for health in noted if health["devices"]]
+    lines = [line for health in noted for line in health["warnings"]]
     return {
         "devices": [_of_one_device(readings) for readings in zip(*devices, strict=False)],
         "warnings": list(dict.fromkeys(lines)),
@@ -220,15 +220,15 @@ def merged_health(noted: Sequence[NotedHealth]) -> NotedHealth:
 
 def _of_one_device(readings: Sequence[NotedReadings]) -> NotedReadings:
     canaries: Counter[str] = Counter()
-    for one in readings:
-        canaries.update(one["canaries"])
+    for reading in readings:
+        canaries.update(reading["canaries"])
     return {
-        "temperatures": _ranges([one["temperatures"] for one in readings]),
-        "frequencies": _ranges([one["frequencies"] for one in readings]),
+        "temperatures": _ranges([reading["temperatures"] for reading in readings]),
+        "frequencies": _ranges([reading["frequencies"] for reading in readings]),
         "canaries": dict(canaries),
-        "pauses": sum(one["pauses"] for one in readings),
-        "paused_seconds": sum(one["paused_seconds"] for one in readings),
-        "failed": any(one["failed"] for one in readings),
+        "pauses": sum(reading["pauses"] for reading in readings),
+        "paused_seconds": sum(reading["paused_seconds"] for reading in readings),
+        "failed": any(reading["failed"] for reading in readings),
     }
 
 

@@ -55,7 +55,11 @@ def systematic_differences(
     some = [evaluated[at] for at in known]
     first, second = (_Arm(reading, arm, some) for arm in compared)
     orders = _orders(first, second, classes)
-    if orders and compared[0] is Arm.ORIGINAL and all(_answered(one, _OF_THE_FILE) for one in some):
+    if (
+        orders
+        and compared[0] is Arm.ORIGINAL
+        and all(_answered(query, _OF_THE_FILE) for query in some)
+    ):
         orders = _orders(first, _Arm(reading, Arm.TWIN, some), classes) or orders
     # Where classes are elsewhere, the other figures would only say that again.
     flows, shifts, clipped = ((), (), ()) if orders else _one_sided(first, second, classes)
@@ -83,7 +87,7 @@ def _one_sided(
     return (
         tuple(flow for head in heads for flow in head.flows(all_classes)),
         tuple(shift for head in heads for shift in head.shifts(all_scores)),
-        tuple(ClippedOutput(**one._asdict()) for one in clipped),
+        tuple(ClippedOutput(**output._asdict()) for output in clipped),
     )
 
 
@@ -101,7 +105,7 @@ def orders_between(
 
 def _usable(arms: tuple[Arm, Arm], evaluated: Sequence[EvaluatedQuery]) -> list[int]:
     """Return the positions of seeds that both arms answered."""
-    return [at for at, one in enumerate(evaluated) if _answered(one, arms)]
+    return [at for at, query in enumerate(evaluated) if _answered(query, arms)]
 
 
 def _answered(one: EvaluatedQuery, arms: tuple[Arm, Arm]) -> bool:
@@ -124,11 +128,11 @@ class _Arm:
         self, reading: OutputDecoders, arm: Arm, evaluated: Sequence[EvaluatedQuery]
     ) -> None:
         self.name, self.decoder = arm.value, reading.decoders[arm]
-        sizes = [sum(map(tensor_bytes, one.outputs)) for one in reading.decoders.values()]
+        sizes = [sum(map(tensor_bytes, decoder.outputs)) for decoder in reading.decoders.values()]
         some = evaluated[:: -(-len(evaluated) * max(sizes) // MOST_BYTES)]
-        batch = batch_from_bytes(self.decoder, [one.raw[arm] for one in some], {})
+        batch = batch_from_bytes(self.decoder, [query.raw[arm] for query in some], {})
         self.rows: NDArray[np.generic] = batch.outputs
-        self.answers = [one.outcome[arm] for one in evaluated]
+        self.answers = [query.outcome[arm] for query in evaluated]
 
 
 class _Head:
@@ -144,12 +148,14 @@ class _Head:
     ) -> None:
         self._head, self._name, self._arms = head, name, arms
         self._first, self._second = first, second
-        self._confusions = [one.confusion(its) for one, its in zip(first, second, strict=True)]
+        self._confusions = [
+            answer.confusion(its) for answer, its in zip(first, second, strict=True)
+        ]
 
     def order(self) -> OtherOrder | None:
         """Return the other order in which the second arm has classes or values."""
         values = [
-            [one for one in arm if isinstance(one, ValueAnswer)]
+            [answer for answer in arm if isinstance(answer, ValueAnswer)]
             for arm in (self._first, self._second)
         ]
         if values[0]:
@@ -206,8 +212,8 @@ class _Head:
         if isinstance(self._first[0], JointAnswer) or not len(self._first[0].scores):
             return None
         return (
-            np.stack([one.scores for one in self._first]),
-            np.stack([one.scores for one in self._second]),
+            np.stack([answer.scores for answer in self._first]),
+            np.stack([answer.scores for answer in self._second]),
         )
 
 
@@ -218,7 +224,12 @@ def _heads(first: _Arm, second: _Arm, classes: Sequence[str]) -> list[_Head]:
         name = class_namer(first.decoder, first.answers[0], classes)
         return [_Head("", name, arms, first.answers, second.answers)]
     parts = [
-        list(zip(*(one.parts for one in arm.answers if isinstance(one, JointAnswer)), strict=True))
+        list(
+            zip(
+                *(answer.parts for answer in arm.answers if isinstance(answer, JointAnswer)),
+                strict=True,
+            )
+        )
         for arm in (first, second)
     ]
     return [
@@ -283,7 +294,7 @@ def _named(
         second=arms[1],
         what=what,
         head=head,
-        moved=tuple((name(one), name(other)) for one, other in order.moved),
+        moved=tuple((name(first), name(other)) for first, other in order.moved),
         before=order.before,
         after=order.after,
         seeds=order.seeds,

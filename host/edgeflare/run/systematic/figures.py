@@ -38,7 +38,7 @@ class OtherOrder(msgspec.Struct, frozen=True, kw_only=True):
     seeds: Count
 
     def __str__(self) -> str:
-        pairs = ", ".join(f"({one} → {other})" for one, other in self.moved[:_SHOWN])
+        pairs = ", ".join(f"({first} → {other})" for first, other in self.moved[:_SHOWN])
         more = "" if len(self.moved) <= _SHOWN else f" and {len(self.moved) - _SHOWN} more"
         where = f" of {self.head}" if self.head else ""
         whose = "the compressed model's" if self.second == "twin" else f"the {self.second}'s"

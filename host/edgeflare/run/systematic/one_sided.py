@@ -88,9 +88,9 @@ def class_flows(confusions: Sequence[Confusion], classes: int) -> list[Flow]:
     """
     left: dict[int, int] = {}
     came: dict[int, int] = {}
-    for one in confusions:
-        for label in np.unique(one[one[:, 0] != one[:, 1], :2]).tolist():
-            before, after = (int(one[one[:, arm] == label, 2].sum()) for arm in (0, 1))
+    for confusion in confusions:
+        for label in np.unique(confusion[confusion[:, 0] != confusion[:, 1], :2]).tolist():
+            before, after = (int(confusion[confusion[:, arm] == label, 2].sum()) for arm in (0, 1))
             if abs(after - before) >= max(1.0, _LEAST_FLOW * max(before, after)):
                 side = came if after > before else left
                 side[label] = side.get(label, 0) + 1
@@ -122,19 +122,19 @@ def score_shifts(first: Sequence[Answer], second: Sequence[Answer], scores: int 
     pairs = list(zip(first, second, strict=True))
     if not pairs:
         return []
-    change = np.stack([_change(one, other) for one, other in pairs])
+    change = np.stack([_change(answer, other) for answer, other in pairs])
     shifts = [_shift(place, column) for place, column in enumerate(change.T)]
-    known = [one for one in shifts if one is not None]
-    tests = [one.p for one in known]
+    known = [shift for shift in shifts if shift is not None]
+    tests = [own.p for own in known]
     corrected = holm([*tests, *[1.0] * (scores - len(tests))])
     least = max(first[0].support_words()[1], LEAST_OF_LEAD * _lead(first))
-    spreads = [_spread(change[:, one.place]) for one in known]
+    spreads = [_spread(change[:, own.place]) for own in known]
     return [
-        one._replace(p=p)
-        for one, p, spread in zip(known, corrected, spreads, strict=False)
+        shift._replace(p=p)
+        for shift, p, spread in zip(known, corrected, spreads, strict=False)
         if p < SHIFT_CHANCE
-        and abs(one.median) >= max(least, LEAST_EFFECT * spread)
-        and one.low * one.high > 0.0
+        and abs(shift.median) >= max(least, LEAST_EFFECT * spread)
+        and shift.low * shift.high > 0.0
     ]
 
 
@@ -170,13 +170,13 @@ def score_change(first: Sequence[Answer], second: Sequence[Answer]) -> ScoreChan
 
     """
     pairs = [
-        (one, other)
-        for one, other in zip(first, second, strict=True)
-        if one.failure is None and other.failure is None
+        (answer, other)
+        for answer, other in zip(first, second, strict=True)
+        if answer.failure is None and other.failure is None
     ]
     if not pairs:
         return None
-    change = np.stack([_change(one, other) for one, other in pairs])
+    change = np.stack([_change(answer, other) for answer, other in pairs])
     found = [
         ScoreChange(len(known), float(np.median(known)), *median_interval(known.tolist()), effect)
         for column in change.T
@@ -184,16 +184,16 @@ def score_change(first: Sequence[Answer], second: Sequence[Answer]) -> ScoreChan
         for spread in [_spread(known)]
         for effect in [float(np.median(known)) / spread if spread else None]
     ]
-    return max(found, key=lambda one: abs(one.median), default=None)
+    return max(found, key=lambda shift: abs(shift.median), default=None)
 
 
 def _lead(answers: Sequence[Answer]) -> float:
     """Return the median lead of decisions whose support is a probability; 0 where it is not."""
     leads = [
-        one.lead()
-        for one in answers
-        if type(one.parts[0] if isinstance(one, JointAnswer) else one) is Answer
-        and len(one.probabilities) > 1
+        answer.lead()
+        for answer in answers
+        if type(answer.parts[0] if isinstance(answer, JointAnswer) else answer) is Answer
+        and len(answer.probabilities) > 1
     ]
     return float(np.median(leads)) if leads else 0.0
 
@@ -284,7 +284,7 @@ def saturations(
 
     """
     found = []
-    scores = {one.tensor for one in decoder.heads or (decoder,) if one.chooses}
+    scores = {head.tensor for head in decoder.heads or (decoder,) if head.chooses}
     for at, its in zip(decoder.read_at, other.read_at, strict=False):
         tensor = decoder.outputs[at]
         wanted = dequantize(unpack_tensor(decoder.outputs, rows, at), tensor)

@@ -48,13 +48,17 @@ def class_order(
         scores: scores of the first and the second model on the same seeds.
 
     """
-    known = [at for at, one in enumerate(confusions) if (one[:, :2] >= 0).all(axis=1).any()]
+    known = [
+        at for at, confusion in enumerate(confusions) if (confusion[:, :2] >= 0).all(axis=1).any()
+    ]
     pairs = [confusions[at][(confusions[at][:, :2] >= 0).all(axis=1)] for at in known]
-    if sum(bool((one[:, 0] != one[:, 1]).any()) for one in pairs) < LEAST_CHANGED:
+    if sum(bool((pair[:, 0] != pair[:, 1]).any()) for pair in pairs) < LEAST_CHANGED:
         return None
     rows = np.concatenate(pairs)
-    seed = np.repeat(np.arange(len(pairs)), [len(one) for one in pairs])
-    by_match = _by_likeness(rows, seed, None if scores is None else [one[known] for one in scores])
+    seed = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
+    by_match = _by_likeness(
+        rows, seed, None if scores is None else [score[known] for score in scores]
+    )
     for fit in (by_match, _by_offset(rows, seed)):
         judged = _held_out(len(pairs), fit, lambda image, at: _agreement(image, pairs[at]))
         moved = _moved(fit(np.ones(len(pairs), np.bool_)), rows)
@@ -163,16 +167,16 @@ def value_order(
 
     """
     size = first[0].values.shape[1]
-    agreeing = [not one.differs(other) for one, other in zip(first, second, strict=True)]
+    agreeing = [not answer.differs(other) for answer, other in zip(first, second, strict=True)]
     if not 2 <= size <= _MOST_VALUES or agreeing.count(False) < LEAST_CHANGED:
         return None
     mine, its = (
-        np.stack([one.values for one in arm]).astype(np.float64) for arm in (first, second)
+        np.stack([answer.values for answer in arm]).astype(np.float64) for arm in (first, second)
     )
 
     def fit(seeds: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return from which value of the second model each of the first one comes: (values,)."""
-        a, b = (one[seeds].reshape(-1, size) for one in (mine, its))
+        a, b = (values[seeds].reshape(-1, size) for values in (mine, its))
         apart = (a**2).sum(axis=0)[:, None] + (b**2).sum(axis=0) - 2.0 * a.T @ b
         nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
         mutual = {i: int(j) for i, j in enumerate(nearest) if back[j] == i}
@@ -214,18 +218,18 @@ def output_order(
         )
 
     found = {
-        at: max(_like(decoder, at), key=lambda one, its=its: likeness(one, its))  # type: ignore[misc]
+        at: max(_like(decoder, at), key=lambda order, its=its: likeness(order, its))  # type: ignore[misc]
         for at, its in places.items()
     }
     taken = [found.get(at, at) for at in range(len(arrays))]
-    moved = sorted((one, at) for at, one in found.items() if at != one)
+    moved = sorted((found_at, at) for at, found_at in found.items() if at != found_at)
     if not moved or len(set(found.values())) < len(found):
         return None
     answers, read = list(other.read(RawBatch(its_rows))), list(decoder.read(RawBatch(rows)))
     reread = list(decoder.read(RawBatch(pack_rows(decoder.outputs, [arrays[at] for at in taken]))))
     judged = [
-        (float(not one.differs(its)), float(not another.differs(its)))
-        for one, another, its in zip(read, reread, answers, strict=True)
+        (float(not answer.differs(its)), float(not another.differs(its)))
+        for answer, another, its in zip(read, reread, answers, strict=True)
     ]
     return _confirmed(judged, moved)
 
@@ -331,7 +335,7 @@ def _held_out(
     for fold in range(_FOLDS):
         order = fit(quarter != fold)
         each = (agreement(order, int(at)) for at in np.flatnonzero(quarter == fold))
-        judged += [one for one in each if one is not None]
+        judged += [known for known in each if known is not None]
     return judged
 
 
@@ -349,7 +353,7 @@ def _confirmed(
     worse = sum(after < before for before, after in judged)
     if not moved or sign_test(better, worse) >= _CHANCE:
         return None
-    before, after = (float(one) for one in np.mean(judged, axis=0))
+    before, after = (float(share) for share in np.mean(judged, axis=0))
     if 1.0 - after > _LEFT * (1.0 - before):
         return None
     return ConfirmedOrder(tuple(moved), before, after, len(judged))

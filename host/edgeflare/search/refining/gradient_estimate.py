@@ -144,8 +144,8 @@ class GradientEstimate:
         """Add the steps that were learned since the last call to the memory."""
         if not self._unread:
             return
-        before = np.array([self._space.levels(one.input) for one, _ in self._unread])
-        after = np.array([self._space.levels(one.input) for _, one in self._unread])
+        before = np.array([self._space.levels(evaluated.input) for evaluated, _ in self._unread])
+        after = np.array([self._space.levels(evaluated.input) for _, evaluated in self._unread])
         gains = np.array(
             [after.first.scores - before.first.scores for before, after in self._unread]
         )

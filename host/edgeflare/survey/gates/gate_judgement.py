@@ -151,12 +151,12 @@ class JudgedGates:
     def decided(self, facts: SurveyFacts, rounds: SamplingRounds) -> bool:
         """Whether there are gates, and each of them is decided."""
         outcomes = self.outcomes(facts, rounds)
-        return bool(outcomes) and all(one.state != UNDECIDED for one in outcomes)
+        return bool(outcomes) and all(outcome.state != UNDECIDED for outcome in outcomes)
 
     def described(self, facts: SurveyFacts, rounds: SamplingRounds) -> tuple[DescribedGate, ...]:
         """Return what a survey's document says of each gate."""
         outcomes = self.outcomes(facts, rounds)
-        return tuple(described_outcome(one, self.sets, self.left_out) for one in outcomes)
+        return tuple(described_outcome(outcome, self.sets, self.left_out) for outcome in outcomes)
 
     def name_of(self, gate: Gate) -> str:
         """Return what a gate is, and what it is not about; see `DescribedGate.name`."""
@@ -228,9 +228,14 @@ def require_each_once(gates: Sequence[Gate]) -> None:
 
 def surveyed_sets(chosen: Sequence[ChosenCondition]) -> dict[str, frozenset[str]]:
     """Return the names that chosen conditions have in a survey, by the sets that they are of."""
-    names = {name for one in chosen for name in one.condition.sets}
+    names = {name for chosen_condition in chosen for name in chosen_condition.condition.sets}
     return {
-        name: frozenset(one.name for one in chosen if name in one.condition.sets) for name in names
+        name: frozenset(
+            chosen_condition.name
+            for chosen_condition in chosen
+            if name in chosen_condition.condition.sets
+        )
+        for name in names
     }
 
 
@@ -245,10 +250,14 @@ def conditions_left_out(
         chosen: what is surveyed.
 
     """
-    surveyed = {one.condition.name for one in chosen}
+    surveyed = {chosen_condition.condition.name for chosen_condition in chosen}
     sets = surveyed_sets(chosen).keys() & {gate.condition for gate in gates}
     left_out = {
-        name: tuple(one.name for one in conditions_of_set(domain, name) if one.name not in surveyed)
+        name: tuple(
+            condition.name
+            for condition in conditions_of_set(domain, name)
+            if condition.name not in surveyed
+        )
         for name in sorted(sets)
     }
     return {name: conditions for name, conditions in left_out.items() if conditions}

@@ -38,7 +38,9 @@ class ItemJudgement:
             input_crc32=input_crc32,
             compression=compression,
             compression_tied=compression and _tied(original, twin),
-            doubtful=any(one.tied or one.differs(twin) for one in outcome.members.values()),
+            doubtful=any(
+                member.tied or member.differs(twin) for member in outcome.members.values()
+            ),
             margin=_margin(original, twin),
             original_decision=self._decision(original),
             twin_decision=self._decision(twin),

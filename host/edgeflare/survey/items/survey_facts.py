@@ -125,7 +125,7 @@ class SurveyFacts:
     def device(self) -> Numbers:
         """The device that each item is given to, an index into `devices`: (items,)."""
         devices = max(1, len(self.devices))
-        of_inputs = [device_of(one, devices) for one in range(self.inputs)]
+        of_inputs = [device_of(index, devices) for index in range(self.inputs)]
         return np.tile(np.array(of_inputs, np.int64), len(self.cells))
 
 
@@ -205,13 +205,13 @@ def surprises(facts: SurveyFacts) -> NDArray[np.bool_]:
     (items,) bool.
     """
     found = np.zeros_like(facts.asked)
-    for one in (
+    for fact in (
         deviation(facts),
         deviation_strict(facts),
         kernel(facts),
         wrong(facts),
     ):
-        found |= facts.asked & (one.foretold != one.seen)
+        found |= facts.asked & (fact.foretold != fact.seen)
     return found
 
 

@@ -297,7 +297,7 @@ def _rows(file: Path, column: str) -> Iterable[tuple[str, str]]:
 
 def _require_files(folder: Path, groups: Mapping[str, str], column: str) -> None:
     """Refuse names in a table that no file in its folder has."""
-    files = {one.name for one in folder.iterdir()} - {GROUPS_FILE}
+    files = {path.name for path in folder.iterdir()} - {GROUPS_FILE}
     unknown = [name for name in groups if name not in files]
     if unknown:
         left = sorted(files - set(groups))

@@ -58,8 +58,14 @@ class SurveyedItems:
         rng_seed: int,
     ) -> SurveyedItems:
         """Return the items of inputs under chosen conditions, and unchanged."""
-        changed = [Cell(one.name, severity) for one in chosen for severity in one.severities]
-        conditions = {one.name: one.condition for one in chosen}
+        changed = [
+            Cell(chosen_condition.name, severity)
+            for chosen_condition in chosen
+            for severity in chosen_condition.severities
+        ]
+        conditions = {
+            chosen_condition.name: chosen_condition.condition for chosen_condition in chosen
+        }
         return cls((Cell(UNCHANGED, 0), *changed), conditions, inputs, space, rng_seed)
 
     def __len__(self) -> int:

@@ -193,8 +193,8 @@ class DevicePhase:
     def _rows(self, batch: EvaluatedBatch[list[int]]) -> list[DeviceRow]:
         """Return what the answers to a batch come to."""
         return [
-            self.judgement.of_device(item, one)
-            for item, one in zip(batch.ticket, batch.evaluated, strict=True)
+            self.judgement.of_device(item, query)
+            for item, query in zip(batch.ticket, batch.evaluated, strict=True)
         ]
 
     def _batches(
@@ -213,9 +213,9 @@ class DevicePhase:
             if not part:
                 return
             made = [self.items.make(item) for item in part]
-            for item, one in zip(part, made, strict=True):
-                require_same_input(self.items, item, one, known[item])
-            queries = [Query(one, arms) for one in made]
+            for item, input_ in zip(part, made, strict=True):
+                require_same_input(self.items, item, input_, known[item])
+            queries = [Query(input_, arms) for input_ in made]
             yield part, queries, [self.items.input_of(item) for item in part]
 
     def _late(self) -> bool:
@@ -259,7 +259,9 @@ class _RoundCheck:
             return []
         journal = self._context.journal
         answered = journal.survey.device_items()
-        return [one for one in items[max(0, vouched_draws(journal) - before) :] if one in answered]
+        return [
+            item for item in items[max(0, vouched_draws(journal) - before) :] if item in answered
+        ]
 
     def drop(self, items: Sequence[int]) -> list[int]:
         """Drop what was answered about items, and return which these were."""

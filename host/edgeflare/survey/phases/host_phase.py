@@ -44,8 +44,8 @@ def judge_on_host(
     done = len(known)
     for batch in _evaluated(context, items, missing, context.panel.members):
         rows = [
-            judgement.of_host(item, crc32, one)
-            for (item, crc32), one in zip(batch.ticket, batch.evaluated, strict=True)
+            judgement.of_host(item, crc32, query)
+            for (item, crc32), query in zip(batch.ticket, batch.evaluated, strict=True)
         ]
         with context.journal.transaction():
             context.journal.survey.write_host(rows)
@@ -71,7 +71,7 @@ def warn_of_answers(context: CampaignContext, items: SurveyedItems) -> None:
 
 def _warn(context: CampaignContext, evaluated: Sequence[EvaluatedQuery]) -> None:
     """Note what looks wrong in the answers to the first inputs, and show it."""
-    by_arm, labels = answers_by_arm([one.outcome for one in evaluated]), context.seeds.labels
+    by_arm, labels = answers_by_arm([query.outcome for query in evaluated]), context.seeds.labels
     known = None if labels is None else labels[: len(evaluated)]
     lines = [
         *non_finite_lines(
@@ -103,8 +103,8 @@ def _evaluated(
             if not part:
                 return
             made = [items.make(item) for item in part]
-            ticket = [(item, input_crc32(one)) for item, one in zip(part, made, strict=True)]
-            queries = [Query(one, arms, members) for one in made]
+            ticket = [(item, input_crc32(input_)) for item, input_ in zip(part, made, strict=True)]
+            queries = [Query(input_, arms, members) for input_ in made]
             yield ticket, queries, [items.input_of(item) for item in part]
 
     pipeline: Pipeline[_Ticket] = Pipeline(context.panel, context.recover)

@@ -149,14 +149,16 @@ def _render(
     chosen: Sequence[ChosenCondition],
     rng_seed: int,
 ) -> str:
-    cells = len(inputs) * sum(1 + len(one.severities) for one in chosen)
-    severities = sorted({severity for one in chosen for severity in one.severities})
+    cells = len(inputs) * sum(1 + len(chosen_condition.severities) for chosen_condition in chosen)
+    severities = sorted(
+        {severity for chosen_condition in chosen for severity in chosen_condition.severities}
+    )
     in_parts = bool(inputs) and isinstance(domain.view(inputs[0]), PartsView)
     room = PageAllowance(allowance(MOST_PARTS * cells if in_parts else cells))
     columns = (UNCHANGED, *(f"severity {severity}" for severity in severities))
     tables = [
-        tuple(_row(domain, one, row, severities, rng_seed, room) for row in chosen)
-        for one in inputs
+        tuple(_row(domain, input_, row, severities, rng_seed, room) for row in chosen)
+        for input_ in inputs
     ]
     return (
         page_environment("edgeflare.survey.presentation", "edgeflare.report.html")
@@ -216,7 +218,7 @@ def _drawing(name: str, view: InputView, unchanged: InputView, room: PageAllowan
     if isinstance(view, ImageView):
         return picture(name, view.pixels, room.picture)
     # Sounds are drawn together, and parts one by one.
-    plots = [one for one in (unchanged, view) if isinstance(one, CurvesView | ValuesView)]
+    plots = [part for part in (unchanged, view) if isinstance(part, CurvesView | ValuesView)]
     if view is unchanged:
         return comparison_plot((name,), plots[:1], room.picture)
     return comparison_plot((UNCHANGED, name), plots, room.picture)

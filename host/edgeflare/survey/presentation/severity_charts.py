@@ -53,15 +53,15 @@ def severity_charts(document: SurveyDocument) -> tuple[Chart, ...]:
     slices = [document.unchanged, *severities]
     with page_style():
         charts = (_rates(slices), _accuracy(slices), _far(document, slices))
-        return tuple(one for one in charts if one is not None)
+        return tuple(chart for chart in charts if chart is not None)
 
 
 def _rates(slices: Sequence[SurveySlice]) -> Chart:
-    compression = [_share(one.compression) for one in slices]
+    compression = [_share(slice_.compression) for slice_ in slices]
     lines = [
-        _Line("device", "ink", "o", "-", [one.deviation for one in slices]),
+        _Line("device", "ink", "o", "-", [slice_.deviation for slice_ in slices]),
         _Line("by compression", "compression", "D", "--", compression),
-        _Line("by kernels", "kernel", "^", ":", [one.kernel for one in slices]),
+        _Line("by kernels", "kernel", "^", ":", [slice_.kernel for slice_ in slices]),
     ]
     first, last = slices[0].rate.estimate, slices[-1].rate.estimate
     words = (
@@ -71,27 +71,35 @@ def _rates(slices: Sequence[SurveySlice]) -> Chart:
 
 
 def _accuracy(slices: Sequence[SurveySlice]) -> Chart | None:
-    given = [one.accuracy for one in slices]
-    known = [one for one in given if one is not None]
+    given = [slice_.accuracy for slice_ in slices]
+    known = [accuracy for accuracy in given if accuracy is not None]
     if not known:
         return None
     lines = [
-        _Line("original", "muted", "s", "-", _values(given, lambda one: _share(one.original))),
-        _Line("twin", "compression", "D", "--", _values(given, lambda one: _share(one.twin))),
-        _Line("device", "ink", "o", "-", _values(given, lambda one: one.device)),
+        _Line(
+            "original",
+            "muted",
+            "s",
+            "-",
+            _values(given, lambda accuracy: _share(accuracy.original)),
+        ),
+        _Line(
+            "twin", "compression", "D", "--", _values(given, lambda accuracy: _share(accuracy.twin))
+        ),
+        _Line("device", "ink", "o", "-", _values(given, lambda accuracy: accuracy.device)),
     ]
-    device = [one.device.estimate for one in known]
+    device = [accuracy.device.estimate for accuracy in known]
     words = f"The device is right on {percent(device[0])} to {percent(device[-1])}."
     return _chart("Accuracy against severity", words, slices, lines, "right")
 
 
 def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | None:
-    given = [one.distance for one in slices]
+    given = [slice_.distance for slice_ in slices]
     if document.distance is None or not any(given):
         return None
     lines = [
-        _Line("twin", "compression", "D", "--", _values(given, lambda one: one.twin)),
-        _Line("device", "ink", "o", "-", _values(given, lambda one: one.device)),
+        _Line("twin", "compression", "D", "--", _values(given, lambda distance: distance.twin)),
+        _Line("device", "ink", "o", "-", _values(given, lambda accuracy: accuracy.device)),
     ]
     noun = for_html(document.distance)
     words = f"The mean {noun} of the arms."
@@ -102,7 +110,7 @@ def _far(document: SurveyDocument, slices: Sequence[SurveySlice]) -> Chart | Non
 def _values(
     given: Iterable[_Given | None], value: Callable[[_Given], IntervalEstimate | float | None]
 ) -> list[IntervalEstimate | float | None]:
-    return [None if one is None else value(one) for one in given]
+    return [None if accuracy is None else value(accuracy) for accuracy in given]
 
 
 def _share(one: ExactShare | None) -> float | None:
@@ -119,8 +127,10 @@ def _chart(
     shares: bool = True,
 ) -> Chart:
     figure, panel = new_panel()
-    severities = [one.severity or 0 for one in slices]
-    drawn = [one for one in lines if any(value is not None for value in one.values)]
+    severities = [slice_.severity or 0 for slice_ in slices]
+    drawn = [
+        drawn_line for drawn_line in lines if any(value is not None for value in drawn_line.values)
+    ]
     marks = []
     for at, line in enumerate(drawn):
         aside = APART * (at - (len(drawn) - 1) / 2)

@@ -80,10 +80,10 @@ def survey_page(
     return Page(
         kind="EdgeFlare survey",
         name=document.pair.name,
-        on=", ".join(one.name for one in document.devices),
+        on=", ".join(device.name for device in document.devices),
         mark=_mark(document),
         lead=f"{document.pair.name} {headline(document)}",
-        words=[one for one in said if one],
+        words=[sentence for sentence in said if sentence],
         checks=checks,
         warnings=[*cut, *document.warnings],
         sections=[*_drawn(document, examples), *_tabled(document), *_told(document)],
@@ -167,7 +167,10 @@ def _told(document: SurveyDocument) -> Iterator[Section]:
         blocks=[
             Facts("Plan", details(shown_plan(document))),
             Facts("Cost", details(cost)),
-            *(Facts(f"Device {one.name}", details(one.provenance)) for one in document.devices),
+            *(
+                Facts(f"Device {device.name}", details(device.provenance))
+                for device in document.devices
+            ),
         ],
         brief=False,
     )

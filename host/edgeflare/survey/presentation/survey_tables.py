@@ -73,8 +73,8 @@ def class_table(document: SurveyDocument) -> Table:
     """Return the table of classes, the worst of them where there are very many."""
     slices = document.by_class.slices
     named = [
-        replace(one, name=class_name(document.classes, one.label))
-        for one in worst_first(slices)[:CLASSES]
+        replace(part, name=class_name(document.classes, part.label))
+        for part in worst_first(slices)[:CLASSES]
     ]
     each = document.by_class.confidence
     table = slice_table(document, "By class", named, each=each, most=WORST_CLASSES)
@@ -87,7 +87,7 @@ def worst_first(slices: Iterable[SurveySlice]) -> list[SurveySlice]:
     Of equal rates the first is the one with the higher limit, then that of which more were seen to
     deviate; slices that are alike in all of that stay in their order.
     """
-    return sorted(slices, key=lambda one: (-one.rate.estimate, -one.rate.high, -one.rate.seen))
+    return sorted(slices, key=lambda part: (-part.rate.estimate, -part.rate.high, -part.rate.seen))
 
 
 def slice_table(
@@ -111,15 +111,15 @@ def slice_table(
         kept: likewise.
 
     """
-    rows = [_cells(document, one) for one in slices]
-    if not any(one.failed.seen for one in slices):
+    rows = [_cells(document, slice_) for slice_ in slices]
+    if not any(slice_.failed.seen for slice_ in slices):
         rows = [{name: cell for name, cell in row.items() if name != "failed"} for row in rows]
-    header, listed = _saying([one.name for one in slices], rows)
+    header, listed = _saying([slice_.name for slice_ in slices], rows)
     return Table(
         title=title,
         header=header,
         rows=listed,
-        note="" if all(exact(one.rate) for one in slices) else _note(document, each),
+        note="" if all(exact(slice_.rate) for slice_ in slices) else _note(document, each),
         most=most,
         order="worst",
         kept=kept,
@@ -242,13 +242,13 @@ def baseline_tables(document: SurveyDocument) -> list[Table]:
     )  # fmt: skip
     rows = [
         (
-            "over all" if one.condition is None else one.condition,
-            points(one.difference),
-            *(f"{count:,}" for count in (one.both, one.only_now, one.only_before)),
-            f"{one.p:.2g}",
-            f"{one.p_corrected:.2g}",
+            "over all" if items.condition is None else items.condition,
+            points(items.difference),
+            *(f"{count:,}" for count in (items.both, items.only_now, items.only_before)),
+            f"{items.p:.2g}",
+            f"{items.p_corrected:.2g}",
         )
-        for one in (baseline.overall, *baseline.by_condition)
+        for items in (baseline.overall, *baseline.by_condition)
     ]
     return [
         Table(
@@ -272,12 +272,12 @@ def heat_tables(document: SurveyDocument) -> list[Table]:
     unchanged, *cells = document.by_cell.slices
     if not cells:
         return []
-    highest = max(one.rate.estimate for one in (unchanged, *cells)) or 1.0
-    by_place = {(one.condition, one.severity): _heat(one, highest) for one in cells}
-    severities = sorted({one.severity or 0 for one in cells})
+    highest = max(part.rate.estimate for part in (unchanged, *cells)) or 1.0
+    by_place = {(cell.condition, cell.severity): _heat(cell, highest) for cell in cells}
+    severities = sorted({cell.severity or 0 for cell in cells})
     rows: list[Row] = [
         [name, *(by_place.get((name, severity), "–") for severity in severities)]
-        for name in dict.fromkeys(one.condition or "" for one in cells)
+        for name in dict.fromkeys(cell.condition or "" for cell in cells)
     ]
     return [
         Table(
@@ -329,7 +329,7 @@ def _saying(
     """
     columns = [name for row in cells[:1] for name in row]
     header = [name for name in columns if any(row[name] != "–" for row in cells)]
-    rows = [[name, *(row[one] for one in header)] for name, row in zip(names, cells, strict=True)]
+    rows = [[name, *(row[key] for key in header)] for name, row in zip(names, cells, strict=True)]
     return ("", *header), rows if header else []
 
 

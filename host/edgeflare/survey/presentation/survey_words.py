@@ -156,7 +156,7 @@ def _drop(document: SurveyDocument, drop: SignedEstimate) -> str:
 
 def _devices(document: SurveyDocument) -> str:
     """Return the devices, and of several that each has a part."""
-    names = [one.name for one in document.devices]
+    names = [device.name for device in document.devices]
     if len(names) < 2:
         return "".join(names)
     listed = f"{', '.join(names[:-1])} and {names[-1]}"

@@ -82,35 +82,35 @@ def worst_conditions(
     """
     entries = {entry.seed_id: entry for entry in run.deviations}
     stored: dict[str, list[SurveyFinding]] = {}
-    for one in document.findings:
-        if one.seed_id in entries:
-            stored.setdefault(one.condition, []).append(one)
+    for finding in document.findings:
+        if finding.seed_id in entries:
+            stored.setdefault(finding.condition, []).append(finding)
     worst = _worst(document, stored)
-    severities = {one.seed_id: one.severity for one in document.findings}
+    severities = {finding.seed_id: finding.severity for finding in document.findings}
     shown = {
-        one.condition: alike_entries(
+        part.condition: alike_entries(
             run,
             sorted(
-                (entries[found.seed_id] for found in stored.get(one.condition or "", ())),
+                (entries[found.seed_id] for found in stored.get(part.condition or "", ())),
                 key=lambda entry: -(entry.strength or 0.0),
             ),
         )[:EXAMPLES]
-        for one in worst
+        for part in worst
     }
     found = [first for groups in shown.values() for first, *_ in groups]
     most = PageAllowance(allowance(sum(3 + answer_pictures(entry) for entry in found)))
     return [
         _WorstCondition(
-            one.condition or "",
-            interval(one.rate),
+            part.condition or "",
+            interval(part.rate),
             tuple(
                 _Example(
                     severities[first.seed_id], make_card(run, first, directory, most), 1 + len(rest)
                 )
-                for first, *rest in shown[one.condition]
+                for first, *rest in shown[part.condition]
             ),
         )
-        for one in worst
+        for part in worst
     ]
 
 
@@ -118,7 +118,7 @@ def _worst(document: SurveyDocument, stored: Collection[str]) -> list[SurveySlic
     """Return the slices that are shown, in their order."""
     gated = gated_conditions(document) if stored else ()
     ordered = worst_first(document.by_condition.slices)
-    worst = [one.condition for one in ordered if one.condition in stored][:CONDITIONS]
-    conditions = [one for one in ordered if one.condition in (*worst, *gated)]
+    worst = [part.condition for part in ordered if part.condition in stored][:CONDITIONS]
+    conditions = [part for part in ordered if part.condition in (*worst, *gated)]
     unchanged = document.unchanged
     return [*conditions, unchanged] if unchanged.condition in stored else conditions

@@ -244,7 +244,7 @@ def _pilot(
 
     thresholds = found_thresholds(space, plan.splitting, rng, enough, FORETOLD)
     tally = _Tally.of(len(thresholds) + 1)
-    levels, seen = (np.concatenate(one) for one in zip(*probed, strict=True))
+    levels, seen = (np.concatenate(parts) for parts in zip(*probed, strict=True))
     shell = (levels[:, None] < np.asarray(thresholds)[None, :]).sum(axis=1)
     tally.add(shell, levels < FORETOLD, seen)
     # Where the last threshold was passed by too few to be told, hardly anything is below it.
@@ -265,8 +265,8 @@ def _repetition(
     members = [np.flatnonzero(cloud.shell == shell) for shell in range(len(counts))]
     chosen = np.concatenate(
         [
-            rng.choice(one, min(int(count), len(one)), replace=False)
-            for one, count in zip(members, counts, strict=True)
+            rng.choice(member, min(int(count), len(member)), replace=False)
+            for member, count in zip(members, counts, strict=True)
         ]
     )
     foretold = cloud.levels < FORETOLD
@@ -339,7 +339,7 @@ def _guessed_rates(
 ) -> NDArray[np.float64]:
     """Return a guess at each shell's rate of surprises: (shells,), between 0 and 1."""
     rates = (surprises + 0.5) / (asked + 1.0)
-    inward = [int(one) for one in np.flatnonzero(~foretold)]
+    inward = [int(item) for item in np.flatnonzero(~foretold)]
     for shell, inner in zip(inward[-2::-1], inward[:0:-1], strict=True):
         if surprises[shell] == 0:
             rates[shell] = min(rates[shell], _DECAY * rates[inner])

@@ -103,12 +103,14 @@ def survey_rare_event(
         points = RarePoints(inputs, conditions, space, order, arms.levels)
 
         def ask(asked: Sequence[RarePoint]) -> NDArray[np.bool_]:
-            return arms.happened([points.changed(one) for one in asked], [p.input for p in asked])
+            return arms.happened(
+                [points.changed(rare_point) for rare_point in asked], [p.input for p in asked]
+            )
 
         rate = rare_rate(points, ask, plan, rng, progress)
     except StoppedEarly:
         pass
-    names = tuple(one.name for one in conditions)
+    names = tuple(condition.name for condition in conditions)
     return RareSurvey(event, names, len(inputs), rate, arms.host_queries)
 
 
@@ -170,7 +172,7 @@ class RareArms:
         self.host_queries += len(inputs)
         arms = (Arm.TWIN,) if self.opened.pair.original is None else (Arm.ORIGINAL, Arm.TWIN)
         outcomes = self._outcomes(inputs, ids, arms)
-        return np.asarray([self.event.level(one) for one in outcomes])
+        return np.asarray([self.event.level(outcome) for outcome in outcomes])
 
     def happened(self, inputs: Sequence[Input], ids: Sequence[int]) -> NDArray[np.bool_]:
         """Ask the device, and return at which inputs the event happens: (inputs,).
@@ -180,16 +182,16 @@ class RareArms:
 
         """
         outcomes = self._outcomes(inputs, ids, (self.event.reference, Arm.DEVICE))
-        return np.asarray([self.event.happened(one) for one in outcomes])
+        return np.asarray([self.event.happened(outcome) for outcome in outcomes])
 
     def _outcomes(
         self, inputs: Sequence[Input], ids: Sequence[int], arms: tuple[Arm, ...]
     ) -> Iterator[Outcome]:
         answered = 0
         ready = self.wait_until_cool if Arm.DEVICE in arms else lambda: None
-        for one in self.opened.evaluate(inputs, ids, arms, self.stopped, ready):
+        for query in self.opened.evaluate(inputs, ids, arms, self.stopped, ready):
             answered += 1
-            yield one.outcome
+            yield query.outcome
         if answered < len(inputs):
             raise StoppedEarly
 
@@ -323,7 +325,10 @@ class RarePoints:
         """Return the level of each point: (points,)."""
         parts = [points[at : at + _AT_ONCE] for at in range(0, len(points), _AT_ONCE)]
         levels = [
-            self.level_of([self.changed(one) for one in part], [one.input for one in part])
+            self.level_of(
+                [self.changed(rare_point) for rare_point in part],
+                [rare_point.input for rare_point in part],
+            )
             for part in parts
         ]
         return np.concatenate([np.empty(0), *levels])

@@ -128,13 +128,13 @@ def group_differences(
 
     """
     groups = _groups(facts)
-    kept = sorted(groups, key=lambda one: -int(one.chosen.sum()))[:COMPARED_GROUPS]
-    compared = [one for one in groups if any(one is other for other in kept)]
+    kept = sorted(groups, key=lambda group: -int(group.chosen.sum()))[:COMPARED_GROUPS]
+    compared = [group for group in groups if any(group is other for other in kept)]
     if len(compared) < 2:
         return None
     pairs = list(combinations(compared, 2))
     each = simultaneous(confidence, len(pairs))
-    rates = [_Rates.of(facts, sample, one, each) for one in compared]
+    rates = [_Rates.of(facts, sample, group, each) for group in compared]
     labels = _labels(facts)
     decided = _gaps(facts, sample, compared, _decided(facts), confidence)
     odds = _gaps(facts, sample, compared, _odds(facts), confidence)
@@ -143,15 +143,15 @@ def group_differences(
         len(groups) - len(compared),
         tuple(
             GroupDifference(
-                one.group,
+                first.group,
                 other.group,
-                one.deviation_less(other),
-                one.drop_less(other),
-                _largest(decided.get((one.group, other.group)), labels, _of_decisions),
-                _largest(odds.get((one.group, other.group)), labels, _of_both),
-                _largest(odds.get((one.group, other.group)), labels, _of_true_positives),
+                first.deviation_less(other),
+                first.drop_less(other),
+                _largest(decided.get((first.group, other.group)), labels, _of_decisions),
+                _largest(odds.get((first.group, other.group)), labels, _of_both),
+                _largest(odds.get((first.group, other.group)), labels, _of_true_positives),
             )
-            for one, other in combinations(rates, 2)
+            for first, other in combinations(rates, 2)
         ),
     )
 
@@ -185,7 +185,7 @@ class _Rates:
         if self.device is None or other.device is None:
             return None
         exact = self.original - other.original
-        return SignedEstimate(*(exact + one for one in difference(other.device, self.device)))
+        return SignedEstimate(*(exact + end for end in difference(other.device, self.device)))
 
 
 def _groups(facts: SurveyFacts) -> list[_Group]:
@@ -193,7 +193,7 @@ def _groups(facts: SurveyFacts) -> list[_Group]:
     named = (
         _Group(name, among & (facts.groups == at)) for at, name in enumerate(facts.group_names)
     )
-    return [one for one in named if one.chosen.any()]
+    return [group for group in named if group.chosen.any()]
 
 
 def _decided(facts: SurveyFacts) -> list[_Question]:
@@ -222,7 +222,7 @@ def _counted(facts: SurveyFacts) -> Flags:
 def _labels(facts: SurveyFacts) -> list[int]:
     """Return the classes that an arm decides on."""
     arms = (facts.original_decision, facts.twin_decision, facts.device_decision)
-    given = [np.unique(one[one >= 0]) for one in arms if one is not None]
+    given = [np.unique(arm[arm >= 0]) for arm in arms if arm is not None]
     return sorted({int(label) for some in given for label in some})
 
 
@@ -236,7 +236,7 @@ def _gaps(
     """Return the differences of each pair of groups, by arm."""
     arms = {"original": facts.original_decision, "twin": facts.twin_decision}
     shares = {
-        arm: [_shares(one, questions, decisions) for one in groups]
+        arm: [_shares(group, questions, decisions) for group in groups]
         for arm, decisions in arms.items()
         if decisions is not None
     }
@@ -247,16 +247,16 @@ def _gaps(
         shares["device"] = [
             [
                 rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
-                if (chosen := one.chosen & q.among).any()
+                if (chosen := group.chosen & q.among).any()
                 else None
                 for q in questions
             ]
-            for one in groups
+            for group in groups
         ]
     found: dict[tuple[str, str], dict[str, _Differences]] = defaultdict(dict)
     for arm, rates in shares.items():
-        for (one, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
-            found[one.name, other.name][arm] = list(_differences(these, those))
+        for (group, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
+            found[group.name, other.name][arm] = list(_differences(these, those))
     return found
 
 
@@ -275,8 +275,8 @@ def _differences(
     these: Sequence[Rate | None], those: Sequence[Rate | None]
 ) -> Iterator[SignedEstimate | None]:
     """Yield the difference for each question; None where it is about no item of one group."""
-    for one, other in zip(these, those, strict=True):
-        known = None if one is None or other is None else difference(one, other)
+    for own, other in zip(these, those, strict=True):
+        known = None if own is None or other is None else difference(own, other)
         yield None if known is None else SignedEstimate(*known)
 
 
@@ -325,7 +325,7 @@ def _of_both(differences: _Differences, at: int) -> SignedEstimate | None:
     true, false = differences[2 * at : 2 * at + 2]
     if true is None or false is None:
         return None
-    sizes = [_size(one) for one in (true, false)]
+    sizes = [_size(signed_estimate) for signed_estimate in (true, false)]
     return SignedEstimate(*(sum(ends) / 2 for ends in zip(*sizes, strict=True)))
 
 

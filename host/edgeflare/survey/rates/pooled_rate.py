@@ -45,7 +45,7 @@ def pooled_rate(
     known = alone.seen + int((open_items & fact.foretold).sum())
     more = _surprises(fact, sample, open_items & ~fact.foretold, confidence)
     less = _surprises(fact, sample, open_items & fact.foretold, confidence)
-    total, low, high = (known + one for one in difference(more, less))
+    total, low, high = (known + end for end in difference(more, less))
     most = alone.seen + int(open_items.sum())
     return Rate(
         estimate=total / alone.items,

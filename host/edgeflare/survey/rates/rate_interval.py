@@ -59,7 +59,7 @@ def rate(
     more = _surprises(of & ~fact.foretold, asked & fact.seen, sample, strata, confidence)
     less = _surprises(of & fact.foretold, asked & ~fact.seen, sample, strata, confidence)
     foretold = float((of & fact.foretold).sum())
-    total, low, high = (foretold + one for one in difference(more, less))
+    total, low, high = (foretold + end for end in difference(more, less))
     certain = asked & fact.seen
     least, most = int(certain.sum()), items - int((asked & ~fact.seen).sum())
     estimate = min(max(total, least), most)

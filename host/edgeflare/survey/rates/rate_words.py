@@ -53,7 +53,7 @@ def between(low: float, high: float, estimate: float = 0.0) -> str:
 
     """
     scale = 100 * _scale(low, high, estimate)
-    least, most = (_digits(100 * one, scale) for one in (low, high))
+    least, most = (_digits(100 * end, scale) for end in (low, high))
     return f"{least} to {most}" if low < 0 else f"{least}–{most}"
 
 

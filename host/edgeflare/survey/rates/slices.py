@@ -220,7 +220,7 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
     def table(parts: Iterator[_SlicedItems], estimate: _Estimate = pooled_rate) -> SliceTable:
         some = tuple(parts)
         each = simultaneous(confidence, len(some))
-        slices = (_slice(facts, sample, one, estimate, each) for one in some)
+        slices = (_slice(facts, sample, items, estimate, each) for items in some)
         return SliceTable(each, tuple(slices))
 
     everything = _SlicedItems(overall, "over all")
@@ -258,8 +258,8 @@ def surveyed(facts: SurveyFacts) -> Flags:
 
 def items_by_condition(facts: SurveyFacts) -> Iterator[tuple[str, Flags]]:
     """Yield each condition with its items, (items,) bool."""
-    for name in dict.fromkeys(one.condition for one in facts.cells[1:]):
-        cells = [at for at, one in enumerate(facts.cells) if at and one.condition == name]
+    for name in dict.fromkeys(cell.condition for cell in facts.cells[1:]):
+        cells = [at for at, cell in enumerate(facts.cells) if at and cell.condition == name]
         yield name, np.isin(facts.cell, cells)
 
 
@@ -274,16 +274,16 @@ def _conditions(facts: SurveyFacts) -> Iterator[_SlicedItems]:
 
 
 def _severities(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    for severity in sorted({one.severity for one in facts.cells[1:]}):
-        cells = [at for at, one in enumerate(facts.cells) if at and one.severity == severity]
+    for severity in sorted({cell.severity for cell in facts.cells[1:]}):
+        cells = [at for at, cell in enumerate(facts.cells) if at and cell.severity == severity]
         chosen = np.isin(facts.cell, cells)
         yield _SlicedItems(chosen, f"severity {severity}", severity=severity)
 
 
 def _cells(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    for at, one in enumerate(facts.cells):
-        name = f"{one.condition} {one.severity}" if at else one.condition
-        yield _SlicedItems(facts.cell == at, name, condition=one.condition, severity=one.severity)
+    for at, cell in enumerate(facts.cells):
+        name = f"{cell.condition} {cell.severity}" if at else cell.condition
+        yield _SlicedItems(facts.cell == at, name, condition=cell.condition, severity=cell.severity)
 
 
 def _classes(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
@@ -362,7 +362,7 @@ def _accuracy(
     of = estimate if facts.labelled.all() else rate
     device = of(right_fact(facts), sample, labelled, confidence)
     twin = _share(facts.twin_right, labelled)
-    lost, gained = (of(one(facts), sample, labelled, confidence) for one in (harmed, helped))
+    lost, gained = (of(fact(facts), sample, labelled, confidence) for fact in (harmed, helped))
     far = _truth_distance(facts, sample, labelled, confidence)
     if not facts.has_original:
         return ArmAccuracy(None, twin, device, None, lost, gained, far)

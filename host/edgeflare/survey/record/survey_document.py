@@ -347,17 +347,17 @@ def _contradictions(document: SurveyDocument) -> Iterator[str]:
         ("unchanged", document.unchanged, _NAMED["by_cell"]),
     ]
     named += [
-        (f"{key}.slices[{at}]", one, _NAMED[key])
+        (f"{key}.slices[{at}]", slice_, _NAMED[key])
         for key, table in document.tables.items()
-        for at, one in enumerate(table.slices)
+        for at, slice_ in enumerate(table.slices)
     ]
-    for place, one, keys in named:
+    for place, part, keys in named:
         for key in keys:
-            if getattr(one, key) is None:
+            if getattr(part, key) is None:
                 yield f"{place}.{key} is null, and it is what the slice is of"
-        if document.has_original and one.deviation is None:
+        if document.has_original and part.deviation is None:
             yield f"{place}.deviation is null, and has_original says that there is one"
-        accuracy = one.accuracy
+        accuracy = part.accuracy
         if accuracy is not None and (accuracy.original is None) != (accuracy.drop is None):
             yield f"{place}.accuracy has one of original and drop, and the other is null"
 

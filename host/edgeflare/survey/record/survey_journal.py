@@ -130,7 +130,7 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
         classes=np.tile(np.where(labelled[:inputs], known.labels, decided), cells),
         groups=np.tile(known.groups, cells),
         group_names=known.group_names,
-        devices=tuple(one.name for one in header.devices),
+        devices=tuple(run_device.name for run_device in header.devices),
         compression=np.array([row.compression for row in host], np.bool_),
         compression_tied=np.array([row.compression_tied for row in host], np.bool_),
         original_right=np.array([row.original_right for row in host], np.bool_),
@@ -162,11 +162,11 @@ def _rows(
     _require_items([row.item for row in device], items)
     if len(host) != items:
         raise ValueError(f"the host answered {len(host)} of {items} items")
-    for one in host:
-        if not (one.margin >= 0.0 and _decides(one.original_decision, choices)):
-            raise ValueError(f"the host cannot have answered item {one.item} so")
-        if not _decides(one.twin_decision, choices):
-            raise ValueError(f"the twin cannot decide on {one.twin_decision!r}")
+    for answer in host:
+        if not (answer.margin >= 0.0 and _decides(answer.original_decision, choices)):
+            raise ValueError(f"the host cannot have answered item {answer.item} so")
+        if not _decides(answer.twin_decision, choices):
+            raise ValueError(f"the twin cannot decide on {answer.twin_decision!r}")
     for row in device:
         if not _decides(row.device_decision, choices):
             raise ValueError(f"the device cannot decide on {row.device_decision!r}")

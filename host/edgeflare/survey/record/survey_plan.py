@@ -61,7 +61,7 @@ class EarlierEnds:
 
 
 def _conditions_in_words(conditions: Mapping[str, NotedCondition]) -> str | None:
-    return ",".join(one.words(name) for name, one in conditions.items()) or None
+    return ",".join(condition.words(name) for name, condition in conditions.items()) or None
 
 
 def _severities_in_words(cells: Sequence[Cell]) -> str | None:
@@ -166,7 +166,11 @@ class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def earlier_queries(self) -> tuple[int, ...]:
         """The bounds on device queries that there were before, rising."""
-        return tuple(one.device_queries for one in self.earlier if one.device_queries)
+        return tuple(
+            earlier_ends.device_queries
+            for earlier_ends in self.earlier
+            if earlier_ends.device_queries
+        )
 
     @property
     def cells_in_words(self) -> str:
@@ -273,14 +277,19 @@ def noted_conditions(chosen: Sequence[ChosenCondition]) -> dict[str, NotedCondit
 
     """
     return {
-        one.name: NotedCondition(one.condition.name, one.condition.sets, package_of(one.condition))
-        for one in chosen
+        chosen_condition.name: NotedCondition(
+            chosen_condition.condition.name,
+            chosen_condition.condition.sets,
+            package_of(chosen_condition.condition),
+        )
+        for chosen_condition in chosen
     }
 
 
 def noted_sets(conditions: Mapping[str, NotedCondition]) -> dict[str, frozenset[str]]:
     """Return the names that noted conditions have in a survey, by the sets that they are of."""
-    names = {name for one in conditions.values() for name in one.sets}
+    names = {name for condition in conditions.values() for name in condition.sets}
     return {
-        name: frozenset(at for at, one in conditions.items() if name in one.sets) for name in names
+        name: frozenset(at for at, condition in conditions.items() if name in condition.sets)
+        for name in names
     }

@@ -287,7 +287,7 @@ class SamplingRounds:
     def draw(self) -> list[int]:
         """Return the items of the next round; none where nothing is left to ask."""
         drawn = len(self.design.draws.items)
-        bound = min((one for one in self.earlier if one > drawn), default=self.most)
+        bound = min((end for end in self.earlier if end > drawn), default=self.most)
         count = min(self.design.round_size, min(bound, self.most) - drawn)
         return self.design.draw(count) if count > 0 else []
 

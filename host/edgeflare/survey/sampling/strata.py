@@ -56,8 +56,8 @@ def strata_of(
     of = np.zeros(len(margin), dtype=np.int64)
     blocks: list[tuple[int, ...]] = []
     begun = 0
-    for one in np.unique(kind):
-        items = np.flatnonzero(kind == one)
+    for stratum in np.unique(kind):
+        items = np.flatnonzero(kind == stratum)
         levels = _halves(margin[items])
         of[items] = begun + levels
         count = int(levels.max()) + 1

@@ -123,7 +123,7 @@ class AnchorDecoding(PlainBoxes, frozen=True, dict=True, tag="anchors"):
             least = np.zeros_like(array)
             if at in (self.scores, self.regressors):
                 least += array.min() if at == self.scores else 0
-                mine, its = (one.reshape(len(self.anchors), -1) for one in (least, array))
+                mine, its = (values.reshape(len(self.anchors), -1) for values in (least, array))
                 mine[places] = its[places]
             kept.append(least)
         (reduced,) = pack_rows(outputs, kept)
@@ -168,8 +168,8 @@ class PostProcessDecoding(PlainBoxes, frozen=True, tag="postprocess"):
             output_values(batch, outputs, at, used)
             for at in (self.places, self.classes, self.scores)
         ]
-        boxes, labels, scores = (one.real.reshape(size, -1) for one in each)
-        failures = {at: why for one in (*each, count) for at, why in one.failures.items()}
+        boxes, labels, scores = (output.real.reshape(size, -1) for output in each)
+        failures = {at: why for output in (*each, count) for at, why in output.failures.items()}
         return DecodedRows(
             np.where(used, scores, -1.0),
             _whole(labels) - self.class_offset,
@@ -261,14 +261,14 @@ def read_anchors(path: Path) -> list[list[float]]:
             f"anchors {path}: not an .npz or .npy file of numbers ({error}): write it with "
             "numpy.savez(path, anchors=...)"
         ) from error
-    shapes = ", ".join(str(one.shape) for one in arrays[:3])
+    shapes = ", ".join(str(array.shape) for array in arrays[:3])
     if len(arrays) != 1 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
         raise UserError(
             f"anchors {path}: expected one array of numbers (anchors, 2) or (anchors, 4), but the "
             f"file has {shapes or 'none'}"
         )
     # As many digits as a float32 has, so that what is kept of them stays short.
-    return [[float(f"{one:.9g}") for one in row] for row in arrays[0].tolist()]
+    return [[float(f"{number:.9g}") for number in row] for row in arrays[0].tolist()]
 
 
 def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:
@@ -285,7 +285,7 @@ def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:
 
     """
     if sum(along * along * repeats for along, repeats in cells) > _MOST_GRID_ANCHORS:
-        raise UserError(f"cells is {[list(one) for one in cells]}, more than a million anchors")
+        raise UserError(f"cells is {[list(cell) for cell in cells]}, more than a million anchors")
     grids = []
     for along, repeats in cells:
         centres = (np.arange(along) + 0.5) / along

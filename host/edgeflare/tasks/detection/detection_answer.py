@@ -59,15 +59,15 @@ class DetectionAnswer(Answer):
             return False
         mine, its = self.detected, _detected(other)
         return any(
-            _all_undecided(one, its_own)
-            for one in (mine, mine.above_threshold())
+            _all_undecided(detected, its_own)
+            for detected in (mine, mine.above_threshold())
             for its_own in (its, its.above_threshold())
         )
 
     def kind_against(self, other: Answer) -> str:
         """Return the kind of the strongest difference, seen from this answer to the other."""
         found = object_differences(self.detected, _detected(other))
-        return max(found, key=lambda one: one.strength).kind if found else DEVIATION
+        return max(found, key=lambda difference: difference.strength).kind if found else DEVIATION
 
     def strength_against(self, other: Answer) -> float | None:
         """Return the strength of the strongest difference, from 0 to 1; see `ObjectDifference`.
@@ -77,7 +77,7 @@ class DetectionAnswer(Answer):
         if self.decision is None or other.decision is None:
             return None
         found = object_differences(self.detected, _detected(other))
-        return max((one.strength for one in found), default=0.0)
+        return max((difference.strength for difference in found), default=0.0)
 
     def margin(self, home: Answer) -> float:
         """Return the least change of logits by which the objects are no longer those of home.
@@ -216,8 +216,8 @@ class DetectionAnswer(Answer):
         """Return the mean average precision; None where nothing is to be detected."""
         return mean_average_precision(
             [
-                (None if one.decision is None else _detected(one), _detected(truth))
-                for one, truth in zip(answers, truths, strict=True)
+                (None if answer.decision is None else _detected(answer), _detected(truth))
+                for answer, truth in zip(answers, truths, strict=True)
             ]
         )
 

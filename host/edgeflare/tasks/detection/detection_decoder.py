@@ -139,16 +139,18 @@ class DetectionDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[DetectionView, ...]:
         """Return the objects of each arm, those that differ among the compared arms marked."""
-        given = {arm: one for arm, one in answers.items() if isinstance(one, DetectionAnswer)}
-        known = {arm: one.detected for arm, one in given.items() if one.failure is None}
+        given = {
+            arm: answer for arm, answer in answers.items() if isinstance(answer, DetectionAnswer)
+        }
+        known = {arm: answer.detected for arm, answer in given.items() if answer.failure is None}
         marks: dict[str, dict[int, str]] = {arm: {} for arm in known}
         if all(arm in known for arm in compared):
             first, second = compared
-            for one in object_differences(known[first], known[second]):
-                if one.first is not None:
-                    marks[first][one.first] = one.kind
-                if one.second is not None:
-                    marks[second][one.second] = one.kind
+            for object_difference in object_differences(known[first], known[second]):
+                if object_difference.first is not None:
+                    marks[first][object_difference.first] = object_difference.kind
+                if object_difference.second is not None:
+                    marks[second][object_difference.second] = object_difference.kind
         order = [
             *(arm for arm in compared if arm in known),
             *(arm for arm in known if arm not in compared),
@@ -257,7 +259,7 @@ def _shown(
 ) -> tuple[ShownBox, ...]:
     """Return the objects of an arm with, of those without a partner, the scores of other arms."""
     objects = known[arm].objects
-    there = {other: one.scores_at(objects) for other, one in known.items() if other != arm}
+    there = {other: boxes.scores_at(objects) for other, boxes in known.items() if other != arm}
     return tuple(
         ShownBox(
             tuple(float(f"{side:.6g}") for side in objects.boxes[at].tolist()),

@@ -126,7 +126,9 @@ class Detection(Task):
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
     ) -> None:
         """Refuse two models of which one tells more classes apart, and names that do not fit."""
-        counts = [_scored_classes(one) for one in (original, compressed) if one is not None]
+        counts = [
+            _scored_classes(decoder) for decoder in (original, compressed) if decoder is not None
+        ]
         if all(counts) and len({*counts}) > 1:
             raise UserError(
                 f"the original has scores of {counts[0]} classes and the compressed model of "
@@ -143,9 +145,9 @@ class Detection(Task):
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         """Return a line for each sign that a model's outputs are not read as they are meant."""
         found = [
-            one.detected.objects
-            for one in answers
-            if isinstance(one, DetectionAnswer) and one.failure is None
+            answer.detected.objects
+            for answer in answers
+            if isinstance(answer, DetectionAnswer) and answer.failure is None
         ]
         lines = []
         if len(found) >= LEAST_SEEDS and not any(map(len, found)):
@@ -154,12 +156,12 @@ class Detection(Task):
                 " appearing ones; check the threshold, and the preprocessing"
             )
         most = self.most_objects
-        if len(found) >= LEAST_SEEDS and all(len(one) == most for one in found):
+        if len(found) >= LEAST_SEEDS and all(len(candidates) == most for candidates in found):
             lines.append(
                 f"{name} detects {most} objects, the most that are counted, on all {len(found)} "
                 "seeds: check the threshold and most_objects"
             )
-        boxes = np.concatenate([one.boxes for one in found] or [np.empty((0, 4))])
+        boxes = np.concatenate([candidates.boxes for candidates in found] or [np.empty((0, 4))])
         outside = int(((boxes[:, 2:] <= 0.0) | (boxes[:, :2] >= 1.0)).any(axis=1).sum())
         if outside:
             lines.append(
@@ -193,8 +195,8 @@ def _anchors(
             f"anchors or cells are given, but the decoding is {decoding!r}: remove them; under"
             " [device.task], where they are the pair's, say cells = []"
         )
-    if any(one < 1 for grid in cells for one in grid):
-        raise UserError(f"cells is {[list(one) for one in cells]}; expected numbers of 1 or more")
+    if any(side < 1 for grid in cells for side in grid):
+        raise UserError(f"cells is {[list(cell) for cell in cells]}; expected numbers of 1 or more")
     if len({len(row) for row in anchors}) > 1 or any(len(row) not in (2, 4) for row in anchors):
         raise UserError("anchors has rows of other lengths; expected 2 or 4 numbers for each")
     values = grid_anchors(cells) if cells else np.array(anchors, np.float64)
@@ -244,7 +246,7 @@ def _anchor_outputs(
             if _columns(model, first) >= 4
         ]
         # Regressors of four have no more than a box; scores of four classes are seldom.
-        exact = [one for one in pairs if _columns(model, one[0]) == 4 or len(pairs) == 1]
+        exact = [pair for pair in pairs if _columns(model, pair[0]) == 4 or len(pairs) == 1]
         places = list(exact[0]) if len(exact) == 1 else []
     if not places:
         raise _not_found(model, "regressors (1, n, 4 or more) and scores (1, n, classes)", 2)
@@ -317,7 +319,7 @@ def _scored_classes(decoder: Decoder) -> int:
 def _named(model: ModelOutputs, named: Sequence[str], what: str, count: int) -> list[int]:
     if named and len(named) != count:
         raise UserError(f"outputs names {len(named)}; expected {count}: {what}, in this order")
-    return [named_output(model, one) for one in named]
+    return [named_output(model, name) for name in named]
 
 
 def _of_operator(model: ModelOutputs) -> list[int]:

@@ -129,7 +129,7 @@ class MaskAnswer(Answer):
             return self.rule.overlap - mean_iou(first, second)
         pixels = largest_region(first != second).pixels
         return min(
-            float(one.margins[pixels].mean(dtype=np.float64)) for one in (self, _mask(other))
+            float(answer.margins[pixels].mean(dtype=np.float64)) for answer in (self, _mask(other))
         )
 
     def compared(self, other: Answer) -> tuple[str | None, Mask, Mask]:
@@ -195,10 +195,10 @@ class MaskAnswer(Answer):
     def pooled(answers: Sequence[Answer], truths: Sequence[Answer]) -> float | None:
         """Return the mean IoU of the pixels of all pictures that have an answer."""
         both, either = np.zeros((2, np.iinfo(np.uint8).max + 1), np.int64)
-        for one, right in zip(answers, truths, strict=True):
-            if one.decision is not None:
+        for answer, right in zip(answers, truths, strict=True):
+            if answer.decision is not None:
                 its = _mask(right)
-                shared = _shared(*_counted(_mask(one).mask, its.mask, its.known))
+                shared = _shared(*_counted(_mask(answer).mask, its.mask, its.known))
                 both[: len(shared[0])] += shared[0]
                 either[: len(shared[1])] += shared[1]
         known = either > 0

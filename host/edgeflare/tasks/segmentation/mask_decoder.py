@@ -149,10 +149,10 @@ class MaskDecoder(Decoder):
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
     ) -> tuple[SegmentationView, ...]:
         """Return the masks, and how far those of the compared arms are apart."""
-        given = {arm: one for arm, one in answers.items() if isinstance(one, MaskAnswer)}
-        known = {arm: one for arm, one in given.items() if one.failure is None}
+        given = {arm: answer for arm, answer in answers.items() if isinstance(answer, MaskAnswer)}
+        known = {arm: answer for arm, answer in given.items() if answer.failure is None}
         rows, columns, runs = runs_to_show(
-            self.size[:2], {arm: one.mask for arm, one in known.items()}
+            self.size[:2], {arm: answer.mask for arm, answer in known.items()}
         )
         mean_iou, region = None, None
         if all(arm in known for arm in compared):
@@ -179,10 +179,10 @@ class MaskDecoder(Decoder):
         counts = np.bincount(answer.mask.ravel())
         most = np.argsort(-counts, kind="stable")[:MOST_DESCRIBED].tolist()
         return ", ".join(
-            f"{classes[one] if one < len(classes) else f'class {one}'} "
-            f"{counts[one] / answer.mask.size:.0%}".replace("%", " %")
-            for one in most
-            if counts[one]
+            f"{classes[class_] if class_ < len(classes) else f'class {class_}'} "
+            f"{counts[class_] / answer.mask.size:.0%}".replace("%", " %")
+            for class_ in most
+            if counts[class_]
         )
 
     def _scores_last(self, held: NDArray[_Scores]) -> NDArray[_Scores]:

@@ -120,7 +120,7 @@ class Segmentation(Task):
         if original is None:
             return
         assert isinstance(original, MaskDecoder)  # noqa: S101 - both are of this task
-        sizes = [one.size for one in (original, compressed)]
+        sizes = [decoder.size for decoder in (original, compressed)]
         if sizes[0][:2] != sizes[1][:2]:
             raise UserError(
                 f"the original gives masks of {sizes[0][0]} x {sizes[0][1]} pixels and the "
@@ -136,7 +136,11 @@ class Segmentation(Task):
 
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         """Return a line where a model gives all pixels of at least 8 seeds one class."""
-        masks = [one.mask for one in answers if isinstance(one, MaskAnswer) and one.failure is None]
+        masks = [
+            answer.mask
+            for answer in answers
+            if isinstance(answer, MaskAnswer) and answer.failure is None
+        ]
         found = {int(end) for mask in masks for end in (mask.min(), mask.max())}
         if len(answers) < LEAST_SEEDS or len(found) != 1:
             return []

@@ -67,7 +67,7 @@ class TranscriptAnswer(Answer):
 
     def kind_against(self, other: Answer) -> str:
         """Return what became of the first word that differs, from this text to the other."""
-        return next(KINDS[one.kind] for one in self._edits(other) if one.kind != "same")
+        return next(KINDS[edit.kind] for edit in self._edits(other) if edit.kind != "same")
 
     def strength_against(self, other: Answer) -> float | None:
         """Return how confidently two texts differ, in probabilities.
@@ -126,12 +126,14 @@ class TranscriptAnswer(Answer):
     @staticmethod
     def pooled(answers: Sequence[Answer], truths: Sequence[Answer]) -> float | None:
         """Return the edits of all texts over all their words; an arm that failed read none."""
-        wrong = sum(_text(one)._wrong(right) for one, right in zip(answers, truths, strict=True))
-        words = sum(len(_text(one).words) for one in truths)
+        wrong = sum(
+            _text(answer)._wrong(right) for answer, right in zip(answers, truths, strict=True)
+        )
+        words = sum(len(_text(truth).words) for truth in truths)
         return wrong / words if words else None
 
     def _wrong(self, truth: Answer) -> int:
-        return sum(one.kind != "same" for one in self._edits(truth))
+        return sum(edit.kind != "same" for edit in self._edits(truth))
 
     def state(self) -> NDArray[np.float64]:
         """Return the largest probabilities of the steps, averaged in at most 512 groups."""
@@ -149,7 +151,8 @@ class TranscriptAnswer(Answer):
         if self.words <= its:
             return word_edits(self.words, its)
         return [
-            Edit(_MIRRORED[one.kind], one.second, one.first) for one in word_edits(its, self.words)
+            Edit(_MIRRORED[word_edit.kind], word_edit.second, word_edit.first)
+            for word_edit in word_edits(its, self.words)
         ]
 
     def _texts_between(self, other: TranscriptAnswer) -> Iterator[tuple[Spelling, Spelling]]:

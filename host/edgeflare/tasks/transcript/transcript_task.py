@@ -57,8 +57,8 @@ class TranscriptDecoder(Decoder):
         """Yield the text of each row."""
         _, real, failures = output_values(batch, self.outputs, self.at)
         steps = real.reshape(len(real), -1, len(self.symbols.names))
-        for at, one in enumerate(steps):
-            yield self._answer(one, failures.get(at))
+        for at, step in enumerate(steps):
+            yield self._answer(step, failures.get(at))
 
     def target(self, target: NDArray[np.generic]) -> TranscriptAnswer:
         """Return the text of a target, a string."""
@@ -82,9 +82,9 @@ class TranscriptDecoder(Decoder):
     ) -> tuple[TranscriptView, ...]:
         """Return the words of each arm."""
         words = {
-            arm: None if one.failure else one.words
-            for arm, one in answers.items()
-            if isinstance(one, TranscriptAnswer)
+            arm: None if answer.failure else answer.words
+            for arm, answer in answers.items()
+            if isinstance(answer, TranscriptAnswer)
         }
         return (TranscriptView("", self.symbols.shown_separator, words),)
 
@@ -197,7 +197,7 @@ class Transcript(Task):
         super().require_pair(original, compressed, classes)
         if original is None:
             return
-        steps = [_steps(one.tensor) for one in (original, compressed)]
+        steps = [_steps(decoder.tensor) for decoder in (original, compressed)]
         if steps[0] != steps[1]:
             raise UserError(
                 f"the original gives {steps[0]} steps and the compressed model {steps[1]}: they are"
@@ -254,7 +254,7 @@ def _require_vocabulary(vocabulary: Sequence[str], separator: str) -> None:
     """Refuse symbols that cannot be told apart, or that do not go with the separator."""
     if not vocabulary:
         raise UserError("vocabulary is empty: give the symbols in the order of the outputs")
-    twice = next((one for one in vocabulary if vocabulary.count(one) > 1), None)
+    twice = next((token for token in vocabulary if vocabulary.count(token) > 1), None)
     if twice is not None:
         raise UserError(f"vocabulary has {twice!r} twice: give each symbol a name of its own")
     if "" in vocabulary:
@@ -263,13 +263,13 @@ def _require_vocabulary(vocabulary: Sequence[str], separator: str) -> None:
         )
     if not separator:
         return
-    inside = next((one for one in vocabulary if separator in one[1:]), None)
+    inside = next((token for token in vocabulary if separator in token[1:]), None)
     if inside is not None and inside != separator:
         raise UserError(
             f"vocabulary has {inside!r}, but the separator {separator!r} may only begin a symbol: "
             "give another separator"
         )
-    if not any(one.startswith(separator) for one in vocabulary):
+    if not any(token.startswith(separator) for token in vocabulary):
         raise UserError(
             f"separator is {separator!r}, but no symbol is it or begins with it: add it to "
             'vocabulary, or write separator = "" where each symbol is a word'

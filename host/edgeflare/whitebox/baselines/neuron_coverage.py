@@ -100,9 +100,9 @@ class CapturedNeurons:
         self._thresholds = tuple(thresholds)
         self._layers = [
             tensor
-            for one in graph.layers
-            if one.name not in WITHOUT_NEURONS
-            for tensor in one.outputs
+            for layer in graph.layers
+            if layer.name not in WITHOUT_NEURONS
+            for tensor in layer.outputs
             if graph.tensors[tensor].shape and probe.captures and tensor in probe.made
         ]
         self.count = sum(graph.tensors[tensor].shape[-1] for tensor in self._layers)
