@@ -30,7 +30,7 @@ _MOST_SHIFT = 0.5
 """How far a sound is moved, as a share of its length."""
 
 _DECAY_SECONDS = (0.1, 0.6)
-"""After which the echoes are 60 dB weaker: a car or a furnished room, to a large and bare one."""
+"""The time until echoes are 60 dB weaker: from a car or furnished room to a large and bare one."""
 
 _DIRECT_DB = (0.0, 15.0)
 """How much stronger the direct sound is than all echoes together."""

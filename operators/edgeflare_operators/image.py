@@ -25,7 +25,7 @@ SIGMA = math.sqrt(0.1)
 """Standard deviation of the Gaussian noise, in gray levels."""
 
 _MOST_CHANGED = 9
-"""At most so many entries change; the number is drawn uniformly from 0 to this."""
+"""The most entries that change; their number is drawn uniformly from 0 to this."""
 
 _SALT_AND_PEPPER = 0.004
 """The share of entries that is drawn, half of it salt (255), half pepper (0)."""

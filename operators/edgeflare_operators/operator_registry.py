@@ -39,8 +39,8 @@ class MutationOperator:
     Attributes:
         name: as reports and users write it.
         domain: what it mutates.
-        apply: from an input and the only source of randomness that it may use, to a new input of
-            the same shape and dtype. It leaves its input as it was.
+        apply: the function from an input, and the only source of randomness that it may use, to a
+            new input of the same shape and dtype. It leaves its input as it was.
         require: raises OperatorError where a library that it needs is not installed.
 
     """

@@ -22,9 +22,9 @@ class KernelSet:
     """The kernels that run the operators of a model.
 
     Attributes:
-        number: in `OpenSessionRequest.kernels`; never given to another one.
+        number: the value of `OpenSessionRequest.kernels`, which no other kernel set ever gets.
         runtime: the runtime that has it, by the name of its package in the agent.
-        title: for sentences, behind "the".
+        title: the words for it in a sentence, behind "the".
         own_name: what that runtime calls it: of `tflite` a member of `OpResolverType`, of
             `compiled` one of `HardwareAccelerator`; empty for the only one of a runtime.
         accelerator: whether it is of an accelerator beside the CPU, which may not take all nodes,
@@ -51,8 +51,8 @@ class RuntimePackage:
     """A package without which a runtime is not there, beside that of TFLite's interpreter.
 
     Attributes:
-        distribution: its name on the package index.
-        module: its name for imports.
+        distribution: the name of the package on the package index.
+        module: the name by which Python imports it.
         extra: the extra of EdgeFlare that brings it.
         remark: where it can be installed, in brackets; empty for everywhere.
 

@@ -19,15 +19,16 @@ a runtime may say a line of each of 65,536 inputs, which with the
 payload is more than gRPC takes."""
 
 MOST_INPUTS = 65_536
-"""In one message. Inputs of a few bytes could be millions, each noted and looked up one by one; an
-image of 48 bytes or more fills the payload first."""
+"""The most inputs of one message. Inputs of a few bytes could be millions, each noted and looked
+up one by one; an image of 48 bytes or more fills the payload first."""
 
 MOST_THREADS = 128
-"""Of one interpreter: the cores of the largest ARM servers; more threads than cores only wait for
-one another. A runtime starts all that it is told to: 32,000 were measured."""
+"""The most threads of one interpreter: the cores of the largest ARM servers; more threads than
+cores only wait for one another. A runtime starts all that it is told to: 32,000 were measured."""
 
 MOST_WARMUP = 100
-"""Inputs of zeros before a session is open: caches and clocks settle within some tens."""
+"""The most inputs of zeros that are run before a session is open: caches and clocks settle within
+some tens."""
 
 LEAST_INPUT_TIMEOUT_SECONDS = 0.01
 """A busy device may not run a process for that long: a shorter limit would call anything a hang."""
@@ -37,32 +38,35 @@ MOST_INPUT_TIMEOUT_SECONDS = 3600.0
 stays below the 24 days that poll can wait."""
 
 MOST_TOKEN_CHARACTERS = 128
-"""Of a resume token, which is kept with its session; 22 hold 128 bits."""
+"""The longest resume token, which is kept with its session; 22 characters hold 128 bits."""
 
 LEAST_SECRET_CHARACTERS = 16
-"""Of the secret of a lease; 22 hold 128 bits in base 64. Not more than MOST_TOKEN_CHARACTERS."""
+"""The shortest secret of a lease, at most MOST_TOKEN_CHARACTERS; 22 characters of base 64 hold 128
+bits."""
 
 MOST_HOLDER_CHARACTERS = 128
-"""Of each thing that is said of who has a lease, which is shown in one line."""
+"""The longest word on who has a lease, such as a host or a user; they are shown in one line."""
 
 LEAST_LEASE_SECONDS = 1
-"""Of a lease that is not renewed; a host renews it thrice as often, which links can do."""
+"""The shortest term of a lease that is not renewed; a host renews it thrice in a term, which
+links can do."""
 
 MOST_LEASE_SECONDS = 3600
-"""Of a lease that is not renewed: whoever has lost the device keeps it from others for so long."""
+"""The longest term of a lease that is not renewed: for so long a host that has lost the device
+keeps it from others."""
 
 MOST_DELEGATE_OPTIONS = 64
 """Delegates have a dozen options each."""
 
 MOST_FRAMES = 65_536
-"""Of one clip: eleven minutes in steps of 10 ms."""
+"""The most frames of one clip: eleven minutes in steps of 10 ms."""
 
 MOST_NAMED_TENSORS = 256
 """Shapes, and states, of one invocation; the largest networks with state have some dozens."""
 
 MOST_CAPTURE_BYTES = 1 << 30
-"""Of all tensors of one model together, which the agent holds in memory: a VGG-16 at 224 x 224
-takes 60 MB in float32."""
+"""The most bytes of the captured tensors of one model together, which the agent holds in memory: a
+VGG-16 at 224 x 224 takes 60 MB in float32."""
 
 MOST_STORE_MB = 1 << 30
-"""Of a store: a pebibyte. As bytes it has to fit the wire's 64 bits."""
+"""The largest model store: a pebibyte. As bytes it has to fit the wire's 64 bits."""

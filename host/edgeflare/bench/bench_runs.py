@@ -47,7 +47,6 @@ def run_grid(
 
     Raises:
         UserError: a pair is not what it should be, or `out` leads out of itself by a link.
-        InfrastructureError: the device or a worker process is lost for good.
 
     """
     check_pairs(pairs)

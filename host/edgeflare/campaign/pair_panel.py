@@ -162,7 +162,6 @@ def open_pair(
     Raises:
         RefusedByDevice: a device's runtime refuses the compressed model.
         UserError: a model, the seeds or a profile is not what it should be.
-        InfrastructureError: a device or a worker process does not come up.
 
     """
     _require_original(pair, plan.goal.find)
@@ -351,12 +350,7 @@ def _require_state(pair: Pair) -> None:
 
 
 def _require_comparable(pair: Pair, hosts: Mapping[Arm, ArmModel]) -> None:
-    """Refuse models whose decisions cannot be compared, or class names that do not fit them.
-
-    Raises:
-        UserError: see `Task.require_pair`.
-
-    """
+    """Refuse models whose decisions cannot be compared, or class names that do not fit them."""
     original = hosts.get(Arm.ORIGINAL)
     try:
         pair.interface.opened_task.require_pair(

@@ -128,9 +128,6 @@ def ask_arms(
     Yields:
         What was answered: after the first inputs, and once it has ended.
 
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     inputs, order = opened.seeds.inputs, places(opened)
     ids = [opened.seeds.seed_ids[at] for at in order]
@@ -166,10 +163,6 @@ def seconds_per_input(opened: OpenedPair) -> float:
     """Ask all arms about a few seeds, and return the seconds that each took.
 
     The first input does not count where others are quick: it warms the models up.
-
-    Raises:
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     first, *others = places(opened)[:_TIMED]
     seconds = _seconds_of(opened, [first])

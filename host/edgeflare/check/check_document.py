@@ -121,12 +121,7 @@ def check_bytes(document: CheckDocument) -> bytes:
 
 
 def load_check(path: Path) -> CheckDocument:
-    """Return a document that was written.
-
-    Raises:
-        UserError: it cannot be read, is damaged, or of another schema.
-
-    """
+    """Return a document that was written."""
     return _READER.read(path)
 
 

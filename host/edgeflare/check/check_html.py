@@ -185,7 +185,7 @@ class SectionEvidence:
 
     Attributes:
         name: what is there.
-        address: of a part of the page, a file or a folder, relative to the page.
+        address: the link to a part of the page, a file or a folder, relative to the page.
         command: makes a page of a folder that has none yet; empty where the address is one.
 
     """

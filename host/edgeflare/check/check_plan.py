@@ -20,7 +20,6 @@ def planned_check(check: PairCheck) -> list[str]:
 
     Raises:
         UserError: a model, the inputs or the device is not what it should be.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     if check.draws:

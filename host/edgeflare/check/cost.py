@@ -45,7 +45,6 @@ def cost_figures(opened: OpenedPair, stopped: Callable[[], bool]) -> CostFigures
 
     Raises:
         UserError: the device refuses the compressed model.
-        InfrastructureError: the device fails.
 
     """
     device, pair = opened.devices[0], opened.pair

@@ -83,7 +83,6 @@ def field_figures(
 
     Raises:
         UserError: the domain has no conditions, or nothing is known to be right.
-        InfrastructureError: a device or a worker process is lost for good.
 
     """
     cells, known = _cells(opened), _known(opened, places)

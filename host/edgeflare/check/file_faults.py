@@ -45,12 +45,7 @@ its real values are handed on here: the zero points of a state are often one ste
 
 
 def file_figures(pair: Pair) -> FileFigures:
-    """Return what the files of an opened pair say.
-
-    Raises:
-        UserError: a file cannot be read.
-
-    """
+    """Return what the files of an opened pair say."""
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     unread = unread_by_model(pair)
     shared = set(unread.get("original", ())) & set(unread.get("compressed model", ()))

@@ -60,9 +60,6 @@ def pair_variants(
         places: the positions of inputs among its seeds, those first that are given first.
         stopped: whether to come to an end.
 
-    Raises:
-        InfrastructureError: the device is lost.
-
     """
     pair = opened.pair
     few = list(places[:INPUTS])
@@ -103,9 +100,6 @@ def device_variants(
     Returns:
         How the answers compare with those to the same inputs one by one, with the threads of the
         profile.
-
-    Raises:
-        InfrastructureError: the device is lost.
 
     """
     profile, found = device.profile, list[InvocationVariant]()

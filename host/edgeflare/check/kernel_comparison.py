@@ -31,12 +31,7 @@ _MOST: Final = 64
 
 
 def kernel_figures(answers: Answers) -> KernelFigures:
-    """Return whether the device computes the file as the host does.
-
-    Raises:
-        InfrastructureError: the device is lost.
-
-    """
+    """Return whether the device computes the file as the host does."""
     opened = answers.opened
     device = opened.devices[0]
     twin, its = answers.of(Arm.TWIN), answers.of(Arm.DEVICE)
@@ -127,12 +122,7 @@ def _written(value: Any) -> str:
 
 
 def output_figures(answers: Answers) -> tuple[OutputFigures, ...]:
-    """Return how far the outputs that are read are apart, on the first inputs.
-
-    Raises:
-        InfrastructureError: a device or a worker process is lost.
-
-    """
+    """Return how far the outputs that are read are apart, on the first inputs."""
     arms = answers.opened.panel.arms
     real = {arm: _real(answers, arm) for arm in arms}
     twin = answers.opened.panel.reading.decoders[Arm.TWIN]

@@ -86,7 +86,6 @@ def layer_figures(
 
     Raises:
         UserError: none of them can be seen; says why.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     with ExitStack() as stack:

@@ -62,7 +62,6 @@ def mend_figures(
 
     Raises:
         UserError: no candidate can be made of the models or the inputs.
-        InfrastructureError: a device or a worker process is lost.
 
     """
 

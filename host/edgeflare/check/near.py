@@ -73,7 +73,6 @@ def near_figures(
 
     Raises:
         UserError: the pair has no original that can be quantized, or the extra is not installed.
-        InfrastructureError: a device or a worker process is lost.
 
     """
     original = tflite_original(opened.pair)

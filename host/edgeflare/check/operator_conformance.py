@@ -58,7 +58,6 @@ def operator_figures(
 
     Raises:
         UserError: none of the operators is known, or the device opens no model.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     content = read_model_file(model)

@@ -60,9 +60,6 @@ def assumed_of(compressed: Path, given: Settings) -> Assumption:
         compressed: file of the compressed model.
         given: what the user says, where the inputs are among it.
 
-    Raises:
-        UserError: the file cannot be read.
-
     """
     content = read_model_file(compressed)
     original = given.original or ""
@@ -104,7 +101,6 @@ def loaded_pair(assumed: Assumption, given: Settings, decided: Trust) -> Pair:
 
     Raises:
         UserError: it is not what it should be.
-        InfrastructureError: a worker process does not come up.
 
     """
     task = assumed.settings.task or {}
@@ -177,9 +173,6 @@ def measured_tolerance(pair: Pair) -> tuple[float, int] | None:
     Returns:
         None where the values do not vary, or the models or inputs are not what they should be,
         which whoever opens the pair says.
-
-    Raises:
-        InfrastructureError: a worker process does not come up.
 
     """
     try:

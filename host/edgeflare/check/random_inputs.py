@@ -209,7 +209,6 @@ class DrawnCheck:
 
         Raises:
             UserError: the host or the device refuses the model.
-            InfrastructureError: the device or a worker process is lost.
 
         """
         with ExitStack() as stack:

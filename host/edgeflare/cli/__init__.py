@@ -1,4 +1,9 @@
-"""The command line: parse, call, print."""
+"""The command line: parse, call, print.
+
+What reads or checks options raises UserError, or what Typer shows as one, where they cannot be
+what they are; a command raises what the rooms raise that it calls. The docstrings within leave that
+out, unless there is more to say.
+"""
 
 from __future__ import annotations
 

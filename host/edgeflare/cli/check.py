@@ -251,12 +251,7 @@ def check(
 def _require_models(
     pair: Pair, named: _Named, inputs: Path | None, assumed: Assumption | None, *, mend: bool
 ) -> None:
-    """Refuse models of which too little is known, or of which one is needed and missing.
-
-    Raises:
-        UserError: it is so.
-
-    """
+    """Refuse models of which too little is known, or of which one is needed and missing."""
     if assumed is not None and assumed.refused:
         then = f"; {_then(named, inputs)}" if assumed.lines else ""
         raise UserError(f"{assumed.refused}{then}")
@@ -272,12 +267,7 @@ def _exit_code(document: CheckDocument, undecided: str) -> int:
 
 
 def _require_consistent(undecided: str, out: Path | None, *, resume: bool, overwrite: bool) -> None:
-    """Refuse options that have other values than they may, or contradict each other.
-
-    Raises:
-        UserError: they do.
-
-    """
+    """Refuse options that have other values than they may, or contradict each other."""
     if undecided not in ("fail", "pass"):
         raise UserError(f"--undecided {undecided!r}: say fail or pass")
     if resume and (overwrite or out is None):

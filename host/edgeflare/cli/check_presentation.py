@@ -16,12 +16,7 @@ from edgeflare.run.run_directory import CHECK_DOCUMENT, RunDirectory
 
 
 def reported_check(directory: RunDirectory) -> Reported:
-    """Read a check.
-
-    Raises:
-        UserError: it cannot be read, or is damaged.
-
-    """
+    """Read a check."""
     document = load_check(directory.inside(CHECK_DOCUMENT))
     page = check_page(document)
     return Reported(

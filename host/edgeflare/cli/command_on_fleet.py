@@ -126,7 +126,6 @@ def add_on_fleet(
 
     Raises:
         UserError: several classes are named, or as `run_on_fleet` raises it.
-        InfrastructureError: as `run_on_fleet` raises it.
 
     """
     classes = _fleet_classes(devices)

@@ -78,10 +78,6 @@ def run_requested_conformance(
         path: the run directory.
         resumed_at: what the user names to go on with it.
 
-    Raises:
-        UserError: it cannot be done as it was asked for.
-        InfrastructureError: a device, a process or a disk failed.
-
     """
     console = Console(stderr=True)
     with ExitStack() as stack, interruptible("awaiting the round under way") as interrupt:
@@ -107,23 +103,13 @@ def run_requested_conformance(
 
 
 def requested_header(asked: RequestedConformance, profile: Profile) -> ConformHeader:
-    """Open the device, and return what run it would be.
-
-    Raises:
-        UserError, InfrastructureError: see `run_requested_conformance`.
-
-    """
+    """Open the device, and return what run it would be."""
     with ExitStack() as stack, interruptible() as interrupt:
         return _opened(profile, stack, Console(stderr=True), interrupt).header(asked.request)
 
 
 def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -> None:
-    """Open the device, and print what a run would do; nothing is written.
-
-    Raises:
-        UserError, InfrastructureError: see `run_requested_conformance`.
-
-    """
+    """Open the device, and print what a run would do; nothing is written."""
     with ExitStack() as stack, interruptible() as interrupt:
         opened = _opened(profile, stack, Console(stderr=True), interrupt)
         header = opened.header(asked.request)
@@ -142,10 +128,6 @@ def conform_kernel_sets(
         trust: the user's decision on its profile.
         dry_run: only say what would be done.
         as_json: print the document, and no table.
-
-    Raises:
-        UserError: it cannot be done as it was asked for.
-        InfrastructureError: a device, a process or a disk failed.
 
     """
     out = matrix_path(asked.folder, "conform")

@@ -59,7 +59,6 @@ def replay_conformance(
 
     Raises:
         UserError: the run cannot be read or found nothing, or there is no such device.
-        InfrastructureError: the device does not come up, or is lost for good.
 
     """
     document = read_conformance(directory)

@@ -68,12 +68,7 @@ class FleetOptions:
     fleet_devices: LocalDevices = 1
 
     def require_complete(self) -> None:
-        """Refuse options of a fleet without one, and a cluster without its devices.
-
-        Raises:
-            UserError: it is so.
-
-        """
+        """Refuse options of a fleet without one, and a cluster without its devices."""
         if self.fleet == "":
             raise UserError("--fleet names no cluster: give HOST:PORT of its head, or local")
         if self.fleet == LOCAL and self.fleet_file is not None:

@@ -102,12 +102,7 @@ def _is_sigterm(error: BaseException | None) -> bool:
 
 @contextmanager
 def resumable_work() -> Iterator[None]:
-    """Say of whatever fails that the same command with --resume goes on.
-
-    Raises:
-        InfrastructureError: as the work raises it, with how to go on.
-
-    """
+    """Say of whatever fails that the same command with --resume goes on."""
     try:
         yield
     except InfrastructureError as error:

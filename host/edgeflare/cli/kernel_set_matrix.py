@@ -85,9 +85,6 @@ def try_kernel_sets(runner: KernelSetRunner, look: Callable[[Profile, Path], Non
         runner: what would run it.
         look: opens what a run would open, and prints what it would do.
 
-    Raises:
-        UserError, InfrastructureError: see `KernelSetRunner.run`.
-
     """
     for run in runner.look(look):
         if run.refused:
@@ -114,7 +111,6 @@ def compare_kernel_sets(
 
     Raises:
         UserError: all kernel sets refuse the model, or as the run raises it.
-        InfrastructureError: a device or a worker process is lost for good.
 
     """
     out = runner.out

@@ -12,12 +12,7 @@ from edgeflare.run.run_directory import RunDirectory
 
 
 def reported_layers(directory: RunDirectory) -> Reported:
-    """Read a layer table.
-
-    Raises:
-        UserError: it cannot be read, or is damaged.
-
-    """
+    """Read a layer table."""
     document = load_layers(directory.inside(LAYERS))
     page = layers_page(document)
     return Reported(

@@ -171,12 +171,7 @@ class Preprocessing:
     def settings(
         self, original: str | None, seeds: str | None, compressed: str | None = None
     ) -> Settings:
-        """Return what the command line says about a pair.
-
-        Raises:
-            UserError: a value is not one of those that its option may have.
-
-        """
+        """Return what the command line says about a pair."""
         return Settings(
             original=original,
             compressed=compressed,

@@ -55,12 +55,7 @@ class Reported:
         return self.suite()
 
     def require(self, switch: str, path: Path) -> None:
-        """Refuse a switch that writes what there is none of here.
-
-        Raises:
-            UserError: it is so.
-
-        """
+        """Refuse a switch that writes what there is none of here."""
         if switch not in self.writes:
             *first, last = self.writes
             instead = f"{', '.join(first)} or {last}"

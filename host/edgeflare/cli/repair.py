@@ -165,12 +165,7 @@ def _pair_of(
 
 
 def _require_pair_options(source: Path, request: RepairRequest, *, again: bool) -> None:
-    """Refuse what a pair cannot do without a run.
-
-    Raises:
-        UserError: it is asked for.
-
-    """
+    """Refuse what a pair cannot do without a run."""
     if again or request.method == "shifts":
         what = "--search-again" if again else "--method shifts"
         raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
@@ -207,12 +202,7 @@ def _repair(
 
 
 def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
-    """Return what work makes, its progress shown; None where Ctrl-C or SIGTERM stopped it.
-
-    Raises:
-        InfrastructureError: as the work raises it, with how to go on.
-
-    """
+    """Return what work makes, its progress shown; None where Ctrl-C or SIGTERM stopped it."""
     try:
         with resumable_work(), as_ctrl_c(), observe(Console(stderr=True)) as observer:
             return work(observer.worked)
@@ -234,12 +224,7 @@ def _is_run(source: Path) -> bool:
 
 
 def _require_same_search(past: PastRun, device: Sequence[str] | None, ensemble: str | None) -> None:
-    """Refuse --search-again with other devices than the run's, or another ensemble.
-
-    Raises:
-        UserError: it is so.
-
-    """
+    """Refuse --search-again with other devices than the run's, or another ensemble."""
     require_same_ensemble(past, None if ensemble is None else read_ensemble(ensemble))
     if device and set(device) != set(past.header.plan.devices):
         raise UserError(
@@ -285,9 +270,6 @@ def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
         request: what is asked.
         pair: the pair that is to be repaired; None for a run.
 
-    Raises:
-        UserError: it is so.
-
     """
     allowed = request.allows("shifts")
     if allowed and pair is None:
@@ -324,7 +306,6 @@ def planned_repair(
 
     Raises:
         UserError: as by `repair_pair`, as far as that is known before anything is fitted.
-        InfrastructureError: a device does not come up.
 
     """
     plans = candidate_plans(request)

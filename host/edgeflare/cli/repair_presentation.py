@@ -17,12 +17,7 @@ from edgeflare.run.run_directory import RunDirectory
 
 
 def reported_repair(directory: RunDirectory) -> Reported:
-    """Read a repair.
-
-    Raises:
-        UserError: its document cannot be read, or is damaged.
-
-    """
+    """Read a repair."""
     document = read_repair(directory)
     page = repair_page(document, directory)
     return Reported(

@@ -192,7 +192,6 @@ def _replay_on_kernel_sets(
 
     Raises:
         UserError: no kernel set takes the model, or as a replay raises it.
-        InfrastructureError: as a replay raises it.
 
     """
     check_matrix_folder(out, resume=asked.folder.resume, overwrite=asked.folder.overwrite)

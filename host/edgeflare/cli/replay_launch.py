@@ -75,11 +75,6 @@ def run_requested_replay(
         path: run directory of the replay.
         resumed_at: what the user names to go on with it.
 
-    Raises:
-        RefusedByDevice: a device's runtime refuses the compressed model.
-        UserError: the replay cannot be done as it was asked for.
-        InfrastructureError: a device, a process or a disk failed.
-
     """
     console = Console(stderr=True)
     if not asked.folder.resume:

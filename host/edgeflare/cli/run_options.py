@@ -127,12 +127,7 @@ class RunFolder:
     resume: Resume = False
 
     def require_one_way(self) -> None:
-        """Refuse options that contradict each other.
-
-        Raises:
-            UserError: they do.
-
-        """
+        """Refuse options that contradict each other."""
         if self.resume and self.out is None:
             raise UserError("--resume has to know which run: add --out RUN")
         if self.resume and self.overwrite:

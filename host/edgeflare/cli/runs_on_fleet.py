@@ -108,7 +108,6 @@ def make_only_run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) 
 
     Raises:
         UserError: a pair is not what it should be, or `out` must not be written to.
-        InfrastructureError: the device or a worker process is lost for good.
 
     """
     watch = watch_runs(Console(stderr=True), lambda cell: f"run {cell.run}")

@@ -167,7 +167,6 @@ def _search_on_fleet(
         dry_run: say what would be done, and do nothing.
 
     Raises:
-        UserError: the search cannot be done as it was asked for.
         InfrastructureError: the cluster is not reached, or no device is left.
 
     """
@@ -235,7 +234,6 @@ def _search_kernel_sets(
 
     Raises:
         UserError: no kernel set takes the model, or as a search raises it.
-        InfrastructureError: as a search raises it.
 
     """
     out = matrix_path(asked.folder, asked.pair.folder_name)

@@ -79,11 +79,6 @@ def run_search(
         path: the run directory.
         resumed_at: what the user names to go on with it.
 
-    Raises:
-        RefusedByDevice: a device's runtime refuses the compressed model.
-        UserError: the search cannot be done as it was asked for.
-        InfrastructureError: a device, a process or a disk failed.
-
     """
     console = Console(stderr=True)
     with ExitStack() as stack:
@@ -119,9 +114,6 @@ def try_search(asked: RequestedSearch, profiles: Sequence[Profile], path: Path) 
         asked: the search.
         profiles: the devices.
         path: the run directory.
-
-    Raises:
-        RefusedByDevice, UserError, InfrastructureError: see `run_search`.
 
     """
     with ExitStack() as stack:

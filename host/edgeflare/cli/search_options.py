@@ -341,12 +341,7 @@ def make_plan(
     bounds: MutantBounds,
     parameters: Sequence[str] = (),
 ) -> Plan:
-    """Return the plan that the options of every search describe.
-
-    Raises:
-        UserError: a value is not one of those that its option may have.
-
-    """
+    """Return the plan that the options of every search describe."""
     return Plan(
         strategy=strategy,
         parameters=find_strategy(strategy).read_parameters(parameters),
@@ -367,9 +362,6 @@ def refuse_options_of_searches(given: Mapping[str, object], run: Path) -> None:
     Args:
         given: options by their names, with what the user gave; falsy where that is nothing.
         run: the run directory.
-
-    Raises:
-        UserError: one was given.
 
     """
     for name, value in given.items():

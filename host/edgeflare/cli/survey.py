@@ -197,12 +197,7 @@ def _print_look(opened: Survey, folder: run_options.RunFolder, path: Path) -> No
 def _require_show_alone(
     show: Path, folder: run_options.RunFolder, on_fleet: FleetOptions, *, dry_run: bool
 ) -> None:
-    """Refuse --show where something else is asked too, or where its file is there already.
-
-    Raises:
-        UserError: it is so.
-
-    """
+    """Refuse --show where something else is asked too, or where its file is there already."""
     for option, given in (
         ("--dry-run", dry_run),
         ("--out", folder.out is not None),

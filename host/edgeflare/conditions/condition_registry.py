@@ -27,22 +27,12 @@ _WHAT = "conditions"
 
 
 def conditions_of(domain: str) -> tuple[Condition, ...]:
-    """Return all conditions of a domain that are installed and can be used, ours first.
-
-    Raises:
-        UserError: edgeflare is not installed.
-
-    """
+    """Return all conditions of a domain that are installed and can be used, ours first."""
     return tuple(condition for condition in all_conditions() if condition.domain == domain)
 
 
 def own_conditions(domain: str) -> tuple[Condition, ...]:
-    """Return our conditions of a domain; no other package is imported.
-
-    Raises:
-        UserError: edgeflare is not installed.
-
-    """
+    """Return our conditions of a domain; no other package is imported."""
     return tuple(condition for condition in _ours() if condition.domain == domain)
 
 
@@ -50,10 +40,6 @@ def all_conditions() -> tuple[Condition, ...]:
     """Return the conditions of all domains, ours first, each in the order of its module.
 
     What other packages bring and cannot be used is left out; see `condition_complaints`.
-
-    Raises:
-        UserError: edgeflare is not installed.
-
     """
     return (*_ours(), *_others().packages)
 

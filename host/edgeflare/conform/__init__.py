@@ -11,6 +11,6 @@ of models; what it keeps are rounds. On resume the models of a round are drawn a
 have the digest that was kept; its verdicts are taken, and coverage and refinement follow from them.
 Shrinking is not kept: it is done anew, in minutes.
 
-Whatever runs models raises `InfrastructureError` where an arm is lost; only other errors are named
-at functions.
+Whatever runs models raises `InfrastructureError` where an arm is lost, and whatever reads a round
+`UserError` where that is damaged; only other errors are named at functions.
 """

@@ -80,7 +80,6 @@ def open_conformance(
     Raises:
         RefusedByDevice: the device opens no model.
         UserError: the profile asks for something that is not there.
-        InfrastructureError: the device does not come up.
 
     """
     try:
@@ -104,7 +103,6 @@ def conformance_on(
 
     Raises:
         RefusedByDevice: the device opens no model.
-        InfrastructureError: it is lost.
 
     """
     host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
@@ -125,7 +123,6 @@ def _tried_device(opener: DeviceOpener) -> Provenance:
 
     Raises:
         RefusedByDevice: it refuses each of them.
-        InfrastructureError: it is lost.
 
     """
     refusal = ""

@@ -95,12 +95,7 @@ def numbered(directory: RunDirectory, document: ConformDocument, number: int) ->
 
 
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
-    """Refuse a finding that one model of one operator does not show.
-
-    Raises:
-        UserError: it is so.
-
-    """
+    """Refuse a finding that one model of one operator does not show."""
     why = None
     if finding.symptom in BESIDE_OTHERS:
         why = "beside other models in the same process"

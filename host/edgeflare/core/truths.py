@@ -165,9 +165,6 @@ def require_targets(decoder: Decoder, seeds: Seeds, path: Path) -> None:
         seeds: seeds with targets, or without.
         path: where they were loaded from.
 
-    Raises:
-        UserError: they are not; names the first.
-
     """
     if seeds.targets is None:
         return

@@ -8,8 +8,10 @@ The rooms within: `transports` bring agents up, `remote` puts them on devices th
 `bundle` makes the agent a file with a Python of its own, `reservations` book a device in a lab's
 own system.
 
-Whatever speaks with a device raises InfrastructureError where the device fails; the docstrings
-within leave that out, unless there is more to say.
+Whatever speaks with a device raises InfrastructureError where the device or its agent does not come
+up, or fails, and UserError where the profile asks for something that is not there, or the device's
+runtime refuses the model or its options; the docstrings within leave that out, unless there is more
+to say.
 """
 
 from __future__ import annotations

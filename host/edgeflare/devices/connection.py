@@ -214,12 +214,7 @@ class Connection:
         return self._seals
 
     def open_model(self, model: bytes, request: wire.OpenSessionRequest) -> wire.OpenSessionReply:
-        """Send a model unless the agent has it, and load it; send it again if it was damaged.
-
-        Raises:
-            UserError: the device's runtime refuses the model or the options.
-
-        """
+        """Send a model unless the agent has it, and load it; send it again if it was damaged."""
         self.upload(request.model_sha256, model)
         try:
             return self.open_session(request)
@@ -241,7 +236,6 @@ class Connection:
         """Load a stored model.
 
         Raises:
-            UserError: the device's runtime refuses the model or the options.
             ModelMissing: see there.
 
         """

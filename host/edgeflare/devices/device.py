@@ -54,7 +54,6 @@ def connect(profile: Profile) -> Device:
     What the profile wants reserved is reserved before that, until the device is closed.
 
     Raises:
-        UserError: the profile asks for something that is not there.
         DeviceInUse: another host has the device.
         InfrastructureError: the agent does not come up or is not there, does not let this host in,
             or speaks another version of the protocol.
@@ -159,9 +158,6 @@ class Device:
             precision: precision of an accelerator, "fp16" or "fp32"; None for the profile's.
             fallback: whether nodes that an accelerator does not take run on the CPU; None for what
                 the profile says.
-
-        Raises:
-            UserError: see `open`.
 
         """
         other = replace(

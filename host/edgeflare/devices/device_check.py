@@ -54,7 +54,6 @@ def check_device(profile: Profile) -> DeviceCheckResult:
     """Deploy the agent if needed, start it, run a model of one layer, and stop it again.
 
     Raises:
-        UserError: the profile asks for something that is not there.
         InfrastructureError: the device fails, or its model answers wrongly.
 
     """
@@ -164,7 +163,6 @@ def kernel_set_devices(name: str, trust: Trust = KEPT_ONLY) -> list[Profile]:
 
     Raises:
         UserError: there is no such device.
-        InfrastructureError: it does not come up.
 
     """
     base = _EMULATED if name == EMULATED_ALL else without_all(name)

@@ -253,7 +253,6 @@ def ask_device(
 
     Raises:
         UserError: the device refuses the model.
-        InfrastructureError: it was lost.
 
     """
     with closing(device.open(path, invocation)) as session:

@@ -278,9 +278,6 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> ExplainDocum
         directory: the run directory.
         fingerprint: fingerprint of the run's pair.
 
-    Raises:
-        UserError: the file is damaged, or of another schema.
-
     """
     if not (directory.path / EXPLANATIONS).exists():
         return None

@@ -85,7 +85,6 @@ def margin_error(
 
     Raises:
         ProbeRefused, ProbeFailed: the original's layers do not run by themselves.
-        UserError: a Python function of the pair raised an exception.
 
     """
     graph, state = original.graph, {**original_values, **compressed_values}
@@ -239,7 +238,6 @@ def answers_behind(
 
     Raises:
         ProbeRefused, ProbeFailed: the original's layers do not run by themselves.
-        UserError: a Python function of the pair raised an exception.
 
     """
     graph = original.graph

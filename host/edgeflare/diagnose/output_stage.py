@@ -75,9 +75,6 @@ class ModelReader:
             given: the input that the model is given, in its shape.
             outputs: sets of all its outputs, each in its order, shape and dtype.
 
-        Raises:
-            UserError: as `OutputStage.answers`.
-
         """
         tensors = self.signature.outputs
         arrays = [np.stack(values) for values in zip(*outputs, strict=True)]

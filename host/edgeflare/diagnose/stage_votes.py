@@ -131,7 +131,6 @@ def ask_with_stages(
 
     Raises:
         UserError: the device refuses the model.
-        InfrastructureError: it was lost.
 
     """
     own_rows, own_stage = own

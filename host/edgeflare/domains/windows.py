@@ -86,12 +86,7 @@ class Windows:
         )
 
     def whole(self, tensor: Tensor, model: str = "the model") -> Tensor:
-        """Return an input as it would be of all rows at once: (rows, *row) for (windows, *shape).
-
-        Raises:
-            UserError: see `row`.
-
-        """
+        """Return an input as of all rows at once: (rows, *row) for (windows, *shape)."""
         row = self.row(tensor, model)
         return replace(tensor, shape=(self.rows(tensor.shape[0]), *row))
 

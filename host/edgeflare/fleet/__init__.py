@@ -7,4 +7,7 @@ Each run of a bench or a ranking is a unit, made by the whole command with `--on
 `search` that would say the same: its plan then comes out of the code that the last unit compares it
 by, and what depends on all models, such as their names, is decided from all of them. Their folder
 appears once all is done, since half a ranking says nothing.
+
+A job raises InfrastructureError where the cluster is not reached or no device is left, and
+UserError where a unit's command has to be corrected; the docstrings within leave that out.
 """

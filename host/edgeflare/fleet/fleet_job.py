@@ -75,13 +75,7 @@ class FleetJob(ABC):
 
     @abstractmethod
     def run_all(self, runs: UnitRuns) -> bool:
-        """Run all units; return whether they are done, which the user may have stopped before.
-
-        Raises:
-            UserError: a unit's command has to be corrected.
-            InfrastructureError: no device is left.
-
-        """
+        """Run all units; return whether they are done, which the user may have stopped before."""
 
     @abstractmethod
     def put_all(self, runs: UnitRuns, lying: Collection[str]) -> bool:
@@ -131,12 +125,7 @@ class FleetJob(ABC):
         return self.hosts.offering(self.classes).places(classes or self.classes)
 
     def require_unchanged(self) -> None:
-        """Refuse a run that is to be gone on with, and that somebody else has changed.
-
-        Raises:
-            UserError: it is one.
-
-        """
+        """Refuse a run that is to be gone on with, and that somebody else has changed."""
         if self.resume and self.folder.is_of(self.request):
             self.folder.output.require_unchanged(self.places)
 
@@ -144,7 +133,6 @@ class FleetJob(ABC):
         """Run all units, and put what they make into its place; also where something fails.
 
         Raises:
-            UserError: a unit's command has to be corrected.
             InfrastructureError: no device is left, or a disk is full; says how to go on, and where
                 that lies which is done.
 
@@ -191,7 +179,6 @@ def opened_fleet(
 
     Raises:
         UserError: the fleet has no such devices, the folder holds other work, or the hosts differ.
-        InfrastructureError: the cluster is not reached.
 
     """
     fleet, request, folder = job.hosts.offering(job.classes), job.request, job.folder

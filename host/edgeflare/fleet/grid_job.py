@@ -86,12 +86,7 @@ class GridJob(FleetJob):
         ]
 
     def require_free(self) -> None:
-        """Refuse a folder that the runs must not be put into.
-
-        Raises:
-            UserError: it is one.
-
-        """
+        """Refuse a folder that the runs must not be put into."""
         if not self.resume and self.folder.has_work():
             raise UserError(
                 f"{self.folder.path} holds work of a fleet already: go on with --resume, or name"

@@ -94,12 +94,7 @@ class KernelSetRunner:
             return None
 
     def look(self, look: Callable[[Profile, Path], None]) -> list[KernelSetRun[None]]:
-        """Open on each kernel set what a run would open there; nothing is written.
-
-        Raises:
-            UserError, InfrastructureError: see `run`.
-
-        """
+        """Open on each kernel set what a run would open there; nothing is written."""
         profiles = kernel_set_devices(self.device, self.trust)
         return _run_on_each(profiles, lambda profile: look(profile, self.out / profile.kernels))
 

@@ -139,10 +139,6 @@ def evaluate_on_each(
     Returns:
         By kernel set, one for each input; None if it was stopped before all were evaluated.
 
-    Raises:
-        UserError: as opening raises it.
-        InfrastructureError: a device or a worker process is lost for good.
-
     """
     inputs = [trigger.input for trigger in triggers]
     seed_ids = [trigger.seed_id for trigger in triggers]

@@ -70,9 +70,7 @@ def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
         kernels: the host's kernels that run it.
 
     Raises:
-        OperatorMissing: the host's runtime lacks an operator that the model needs.
         UserError: the file is none that the runtime takes.
-        InfrastructureError: no worker process can be started.
 
     """
     return open_tflite(pair.executed, kernels, pair.interface.invocation)
@@ -91,7 +89,6 @@ def open_compressed_for(
 
     Raises:
         UserError: also if the runtime cannot call it so.
-        InfrastructureError: no worker process can be started.
 
     """
     return open_tflite(pair.executed, kernels, invocation, input_seconds=input_seconds)
@@ -99,13 +96,7 @@ def open_compressed_for(
 
 @contextmanager
 def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
-    """Open it under the runtime of another Python, "KERNELS@PYTHON", or "dequantized".
-
-    Raises:
-        UserError: see `open_in_other_runtime` and `open_dequantized`.
-        InfrastructureError: no worker process can be started there.
-
-    """
+    """Open it under the runtime of another Python, "KERNELS@PYTHON", or "dequantized"."""
     opened = (
         open_dequantized(pair.executed, pair.interface.invocation)
         if member == DEQUANTIZED
@@ -116,12 +107,7 @@ def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
 
 
 def compressed_bytes(pair: Pair) -> int:
-    """Return the size of its file.
-
-    Raises:
-        UserError: it is no model file.
-
-    """
+    """Return the size of its file."""
     check_model_file(pair.compressed)
     return pair.compressed.stat().st_size
 
@@ -200,7 +186,6 @@ def open_in_other_runtime(
 
     Raises:
         UserError: see `open_tflite`; or there is no such kernel set, or no such interpreter.
-        InfrastructureError: no worker process can be started there.
 
     """
     kernels, python = _split_member(member)
@@ -222,7 +207,6 @@ def open_dequantized(path: Path, invocation: Invocation = ONCE) -> Iterator[TFLi
 
     Raises:
         UserError: the file has nothing to dequantize, or its form cannot be run.
-        InfrastructureError: no worker process can be started.
 
     """
     try:

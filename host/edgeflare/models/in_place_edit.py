@@ -30,9 +30,6 @@ class InPlaceEdit:
             content: the file.
             source: what the user calls it, for messages.
 
-        Raises:
-            UserError: it cannot be read.
-
         """
         self._tensors = Graph(content, source).tensors
         self._source = source

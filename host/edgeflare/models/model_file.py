@@ -23,7 +23,6 @@ def read_model_file(path: Path) -> bytes:
     """Return the content of a model file.
 
     Raises:
-        UserError: see `check_model_file`.
         OSError: it cannot be read.
 
     """

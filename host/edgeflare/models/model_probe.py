@@ -55,7 +55,6 @@ class Probe(Protocol):
 
         Raises:
             ProbeFailed: the model crashed, hung or refused.
-            InfrastructureError: whatever runs the model is lost.
 
         """
 
@@ -84,7 +83,6 @@ class HostProbe:
 
         Raises:
             ProbeRefused: the host's runtime refuses it.
-            InfrastructureError: no worker process can be started.
 
         """
         self._folder = tempfile.TemporaryDirectory(prefix="edgeflare-")

@@ -27,10 +27,6 @@ def pair_variables(pair: Pair) -> KeptVariables | None:
     """Return the variables of the models of a pair; None where they keep nothing.
 
     Of an original that is no `.tflite` file, or is not there, none are known.
-
-    Raises:
-        UserError: a file cannot be read.
-
     """
     signature = pair.interface.invocation.signature
     found = KeptVariables(
@@ -41,12 +37,7 @@ def pair_variables(pair: Pair) -> KeptVariables | None:
 
 
 def file_variables(model: str, signature: str = "") -> tuple[Variable, ...]:
-    """Return the variables of a `.tflite` file; none of another kind, or of one that is not there.
-
-    Raises:
-        UserError: it cannot be read.
-
-    """
+    """Return the variables of a `.tflite` file; none of another or a missing file."""
     path = Path(model)
     if not model.lower().endswith(".tflite") or not path.is_file():
         return ()
@@ -60,9 +51,6 @@ def model_variables(content: bytes, source: str, signature: str = "") -> tuple[V
         content: a `.tflite` file.
         source: what the user calls it, for messages.
         signature: name of the signature that is run; the first graph unless said.
-
-    Raises:
-        UserError: it cannot be read.
 
     """
     model = read_model(content, source)

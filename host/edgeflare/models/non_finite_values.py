@@ -85,9 +85,6 @@ def traced(
     Returns:
         None where all are finite, or the model's layers cannot be seen.
 
-    Raises:
-        InfrastructureError: no worker process can be started, or it died.
-
     """
     given = list(inputs)
     try:

@@ -33,7 +33,6 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
 
     Raises:
         UserError: the source is none of these, or cannot be opened.
-        InfrastructureError: no worker process can be started.
 
     """
     source = str(pair.original)

@@ -109,10 +109,6 @@ class Pair:
         labels; class names count only where these are labels by them. Whether shapes are folded
         does not count, since it changes no answer of the host. The file of a Python function that
         makes features or reads outputs counts; what it imports does not.
-
-        Raises:
-            UserError: a file cannot be read.
-
         """
         digest = hashlib.sha256()
         described = json.dumps(to_builtins(self.interface.described()), sort_keys=True)
@@ -139,22 +135,12 @@ class Pair:
         return digest.hexdigest()
 
     def function_hashes(self) -> list[str]:
-        """Return the sha256 of the files of the functions that the interface names, in their order.
-
-        Raises:
-            UserError: a file cannot be read.
-
-        """
+        """Return the sha256 of the files of functions that the interface names, in order."""
         files = map(callable_file, self.interface.functions)
         return [_sha256(file).hex() for file in files if file is not None]
 
     def model_hashes(self) -> ModelHashes:
-        """Return the sha256 of both models' files; None for an original that has none.
-
-        Raises:
-            UserError: a file cannot be read.
-
-        """
+        """Return the sha256 of both models' files; None for an original that has none."""
         (original,) = [*self._original_files(), None][:1]
         return ModelHashes(
             original=None if original is None else _sha256(original).hex(),

@@ -44,10 +44,6 @@ def with_shapes_folded(pair: Pair) -> Iterator[Pair]:
     Yields:
         The pair, in which `executed` is the file to run.
 
-    Raises:
-        UserError: see `fold_shapes`.
-        InfrastructureError: no worker process can be started.
-
     """
     if not pair.fold_shapes:
         yield pair
@@ -103,7 +99,6 @@ def fold_shapes(
     Raises:
         UserError: there is nothing to fold, a size follows from values, the signature is not of the
             main graph, or the host's kernels do not run the model.
-        InfrastructureError: no worker process can be started.
 
     """
     graph = Graph(content, source)
@@ -147,7 +142,6 @@ def with_fixed_shapes(content: bytes, source: str, invocation: Invocation) -> by
 
     Raises:
         UserError: the model cannot be read, or the host's kernels do not run it in these shapes.
-        InfrastructureError: no worker process can be started.
 
     """
     graph = Graph(content, source)
@@ -180,12 +174,7 @@ def _is_open(tensor: Any) -> bool:
 
 
 def asks_for_shapes(path: Path) -> bool:
-    """Whether the main graph of a file has a SHAPE, without which there is nothing to fold.
-
-    Raises:
-        UserError: the file cannot be read.
-
-    """
+    """Whether the main graph of a file has a SHAPE, without which there is nothing to fold."""
     return any(
         operator.name == "SHAPE" for operator in Graph(read_model_file(path), str(path)).operators
     )

@@ -59,10 +59,8 @@ def open_tflite(
         input_seconds: time that one input may take.
 
     Raises:
-        OperatorMissing: the host's runtime lacks an operator that the model needs.
         UserError: the file is missing or empty, or the runtime refuses it, or the invocation does
             not fit it or leaves the size of an input open, or one of its tensors holds no numbers.
-        InfrastructureError: no worker process can be started.
 
     """
     _require_runnable(path, invocation)

@@ -176,9 +176,6 @@ class Graph:
             content: the file.
             source: what the user calls it, for messages.
 
-        Raises:
-            UserError: it cannot be read.
-
         """
         self.source = source
         try:

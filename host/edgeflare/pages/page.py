@@ -115,7 +115,7 @@ class Bullets:
     """Sentences that stand for themselves, a list.
 
     Attributes:
-        sentences: in their order.
+        sentences: the items of the list, in their order.
         most: how many a terminal lists; None for all.
         brief: characters that a terminal shows of each; None for all.
 

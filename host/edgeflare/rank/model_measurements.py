@@ -139,7 +139,6 @@ def measure(
 
     Raises:
         UserError: a model or the labelled set is not what it should be.
-        InfrastructureError: the device or a worker process is lost for good.
 
     """
     conditions = _conditions(pair, plan, labelled)

@@ -45,7 +45,6 @@ def measure_all(
 
     Raises:
         UserError: a model or the labelled set is not what it should be.
-        InfrastructureError: the device or a worker process is lost for good.
 
     """
     measured: list[ModelMeasurements] = []
@@ -90,7 +89,6 @@ def search_all(
 
     Raises:
         UserError: a pair or a run is not what it should be.
-        InfrastructureError: the device or a worker process is lost for good.
 
     """
     done: dict[str, list[Path]] = {pair.name: [] for pair in pairs}

@@ -228,13 +228,7 @@ def require_regular_files(path: Path) -> None:
 
 
 def connect(path: Path) -> Database:
-    """Open or make a database to write, written ahead; for a command that owns its folder.
-
-    Raises:
-        DamagedDatabaseError: it is no database.
-        InfrastructureError: it cannot be written.
-
-    """
+    """Open or make a database to write, written ahead; for a command that owns its folder."""
     require_regular_files(path)
     db = _connected(path, f"{path.absolute().as_uri()}?mode=rwc")
     try:
@@ -289,13 +283,7 @@ def connect_to_read(path: Path) -> Database:
 
 @contextmanager
 def followed(path: Path) -> Iterator[Database]:
-    """Yield a database, to read, that a process which this one has started is writing.
-
-    Raises:
-        DamagedDatabaseError: it is no database.
-        InfrastructureError: it cannot be read.
-
-    """
+    """Yield a database, to read, that a process which this one has started is writing."""
     require_regular_files(path)
     with closing(_connected(path, f"{path.absolute().as_uri()}?mode=ro")) as db:
         yield db
@@ -312,7 +300,6 @@ def store_copy(path: Path, copy: Path) -> int:
         Its version; 0 for one that is just being made.
 
     Raises:
-        DamagedDatabaseError: it is no database.
         InfrastructureError: it cannot be read, or the copy cannot be written.
 
     """
@@ -374,7 +361,6 @@ def _copied(path: Path) -> Database:
     Raises:
         _UnsteadyError: it was written meanwhile.
         FileNotFoundError: it, or what is written ahead, is gone.
-        InfrastructureError: there is no room for it.
 
     """
     why: Exception | None = None

@@ -109,7 +109,6 @@ class FolderKind:
         Raises:
             UserError: there is something at the path that must not be written over, or another
                 process works on it, or it cannot be a folder's.
-            InfrastructureError: the disk or its permissions do not allow it.
 
         """
         if os.path.lexists(path) and not path.is_dir():
@@ -137,7 +136,6 @@ class FolderKind:
         Raises:
             UserError: another process works on it, or it cannot be a folder's, or as `check`
                 raises it.
-            InfrastructureError: the disk or its permissions do not allow it.
 
         """
         made, lock = _made_and_locked(path)
@@ -203,12 +201,7 @@ class ClaimedFolder:
         self.close()
 
     def require_unchanged(self) -> None:
-        """Refuse a folder in which somebody else's files are in the way of what is written.
-
-        Raises:
-            UserError: that is so.
-
-        """
+        """Refuse a folder in which somebody else's files are in the way of what is written."""
         path, contents = self.path, read_contents(self.path)
         listed = () if contents is None else contents.names
         for name in present(path, dict.fromkeys((*listed, *self.kind.files))):
@@ -263,12 +256,7 @@ class ClaimedFolder:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """Keep every other process from writing a folder, to which files are added meanwhile.
-
-    Raises:
-        UserError: another process works on it.
-
-    """
+    """Keep every other process from writing a folder, to which files are added meanwhile."""
     with locked(path):
         mend(path)
         yield
@@ -280,9 +268,6 @@ def file_written(path: Path) -> Iterator[None]:
 
     Args:
         path: path of the file, which its user has named.
-
-    Raises:
-        UserError: another process works on that folder.
 
     """
     folder = listed_by(path.absolute())
@@ -345,12 +330,7 @@ def half_replaced(path: Path) -> Path | None:
 
 
 def require_whole(path: Path) -> None:
-    """Refuse to read a folder whose content is half replaced.
-
-    Raises:
-        UserError: it is; says how that is ended.
-
-    """
+    """Refuse to read a folder whose content is half replaced."""
     new = half_replaced(path)
     contents = None if new is None else read_contents(new)
     if contents is not None:
@@ -362,12 +342,7 @@ def require_whole(path: Path) -> None:
 
 
 def remove_ours(path: Path) -> None:
-    """Remove what EdgeFlare has put into a folder, and the folder if nothing else is in it.
-
-    Raises:
-        UserError: another process works on it.
-
-    """
+    """Remove what EdgeFlare has put into a folder, and the folder if nothing else is in it."""
     with written(path):
         _remove_listed(path, keep_list=False)
     with contextlib.suppress(OSError):

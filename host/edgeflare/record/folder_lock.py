@@ -50,10 +50,6 @@ def lock_folder(folder: Path) -> int:
 
     The lock is the kernel's, on the folder itself: it leaves no file behind, and is gone when its
     process ends, however it ends.
-
-    Raises:
-        UserError: another process holds it.
-
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     for tries_left in reversed(range(_TRIES)):
@@ -76,12 +72,7 @@ def lock_folder(folder: Path) -> int:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other process from writing a folder while the context lasts.
-
-    Raises:
-        UserError: another process works on it.
-
-    """
+    """Keep every other process from writing a folder while the context lasts."""
     lock = lock_folder(folder)
     which = _which(lock)
     _HELD.add(which)

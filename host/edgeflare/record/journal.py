@@ -70,10 +70,6 @@ class Journal:
             about: what the folder is, as plain JSON values.
             lock: lock of the folder, where whoever claimed it has it already.
 
-        Raises:
-            UserError: another process works in the folder.
-            InfrastructureError: it cannot be written.
-
         """
         with cls._begun(path, about, lock) as journal:
             return journal
@@ -103,7 +99,6 @@ class Journal:
 
         Raises:
             UserError: there is none, or it is no journal, or damaged, or another version's.
-            InfrastructureError: it cannot be read.
 
         """
         cls._require_file(path)
@@ -117,7 +112,6 @@ class Journal:
 
         Raises:
             UserError: as `open` raises it, or another process works in the folder.
-            InfrastructureError: it cannot be written.
 
         """
         mend_folder(path.parent)
@@ -145,7 +139,6 @@ class Journal:
         Raises:
             UserError: as `reopen` raises it, or others have changed one of the documents, or what
                 `go_on` raises.
-            InfrastructureError: it cannot be written.
 
         """
         journal = cls.reopen(path)
@@ -166,7 +159,6 @@ class Journal:
 
         Raises:
             UserError: as `open` raises it, or it is damaged.
-            InfrastructureError: it cannot be read.
 
         """
         with closing(cls.open(path)) as journal, reporting_damage(path):
@@ -190,12 +182,7 @@ class Journal:
                 self._lock = None
 
     def about(self) -> dict[str, Any]:
-        """Return what the folder is, as plain JSON values by their keys.
-
-        Raises:
-            DamagedDatabaseError: what is there is none.
-
-        """
+        """Return what the folder is, as plain JSON values by their keys."""
         rows = self._db.execute("SELECT * FROM about")
         return {key: stored_json(self._db, value) for key, value in rows}
 
@@ -215,9 +202,6 @@ class Journal:
 
         Args:
             path: where it would be.
-
-        Raises:
-            UserError: always.
 
         """
         raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
@@ -287,12 +271,7 @@ def _check_tables(path: Path, db: Database, names: frozenset[str]) -> None:
 
 
 def stored_json(db: Database, text: object) -> Any:
-    """Return what JSON in a journal says.
-
-    Raises:
-        DamagedDatabaseError: it is none.
-
-    """
+    """Return what JSON in a journal says."""
     try:
         if not isinstance(text, str):
             raise ValueError(f"{str(text)[:60]!r} is no JSON")

@@ -57,7 +57,6 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
 
     Raises:
         UserError: the run found nothing, or what it stored is gone or damaged.
-        InfrastructureError: a device does not come up.
 
     """
     plan = replace(
@@ -211,12 +210,7 @@ def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
 
 
 def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) -> None:
-    """Refuse to go on with a replay of another run, or against another baseline.
-
-    Raises:
-        UserError: it is one; names the difference.
-
-    """
+    """Refuse to go on with a replay of another run, or against another baseline."""
     journal = RunJournal.open(RunDirectory(path).journal)
     try:
         begun, inputs = journal.about(), len(journal.triggers())

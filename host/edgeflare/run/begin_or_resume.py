@@ -35,9 +35,6 @@ def begin_run(
         overwrite: replace a run that is there.
         asked: what else the journal says of the run from the first, as plain JSON values.
 
-    Raises:
-        UserError: there is something at the path that must not be written over.
-
     """
     about = {**header.to_json(), "seeds": seeds, **(asked or {})}
     directory, lock = RunDirectory.claim(path, overwrite=overwrite)

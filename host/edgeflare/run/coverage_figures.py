@@ -61,12 +61,7 @@ class NeuronCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def noted_coverage(about: Mapping[str, object]) -> NeuronCoverage | None:
-    """Return what a journal notes of neuron coverage; None where it was not measured.
-
-    Raises:
-        UserError: the journal is damaged.
-
-    """
+    """Return what a journal notes of neuron coverage; None where it was not measured."""
     noted = about.get(COVERAGE_KEY)
     try:
         return None if noted is None else msgspec.convert(noted, NeuronCoverage)

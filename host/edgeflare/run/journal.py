@@ -96,9 +96,6 @@ class RunJournal(Journal):
             chains: those that led to them.
             lock: lock of the run, where whoever claimed it has it already.
 
-        Raises:
-            UserError: another process works on the run.
-
         """
         with cls._begun(path, about, lock) as journal:
             for trigger in triggers:

@@ -61,12 +61,7 @@ def nearness_of(
 
 
 def noted_measure(about: Mapping[str, object]) -> NearnessMeasure:
-    """Return the measure that a journal notes; PSNR where it notes none.
-
-    Raises:
-        UserError: the journal is damaged.
-
-    """
+    """Return the measure that a journal notes; PSNR where it notes none."""
     if NEARNESS_KEY not in about:
         return PSNR
     try:

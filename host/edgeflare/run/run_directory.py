@@ -84,10 +84,6 @@ class RunDirectory:
         Returns:
             It, and what `os.close` lets other processes work on it by.
 
-        Raises:
-            UserError: there is something at the path that must not be written over, or another
-                process works on it.
-
         """
         claimed = RUN.claim(path, overwrite=overwrite)
         try:
@@ -100,12 +96,7 @@ class RunDirectory:
 
     @staticmethod
     def check(path: Path, *, overwrite: bool) -> None:
-        """Refuse a path that cannot become a run directory, without touching it.
-
-        Raises:
-            UserError: there is something at the path that must not be written over.
-
-        """
+        """Refuse a path that cannot become a run directory, without touching it."""
         RUN.check(path, overwrite=overwrite)
 
     def inside(self, name: str) -> Path:
@@ -262,9 +253,6 @@ def refuse_other_folder(path: Path) -> None:
 
     Args:
         path: where the journal would be.
-
-    Raises:
-        UserError: always.
 
     """
     folder = path.parent

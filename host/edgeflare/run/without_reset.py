@@ -45,12 +45,7 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def noted_without_reset(about: Mapping[str, object]) -> WithoutReset | None:
-    """Return what a journal notes of it; None where the models have no variables.
-
-    Raises:
-        UserError: the journal is damaged.
-
-    """
+    """Return what a journal notes of it; None where the models have no variables."""
     noted = about.get(WITHOUT_RESET_KEY)
     try:
         return None if noted is None else msgspec.convert(noted, WithoutReset)

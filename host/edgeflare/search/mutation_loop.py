@@ -24,12 +24,7 @@ Acceptance = Callable[[Outcome], bool]
 
 
 def mutation_loop(start: Start, selection: Selection, accepts: Acceptance) -> SearchGenerator:
-    """Return a search that mutates one input over and over.
-
-    Raises:
-        UserError: an operator of the user's breaks its promise.
-
-    """
+    """Return a search that mutates one input over and over."""
     candidate, names = start.seed, list[str]()
     while True:
         operator = selection.choose()

@@ -31,9 +31,6 @@ def pool_names(domain: str, chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, .
         domain: name of the domain of the inputs.
         chosen: names of the domain's operators, `BUILT_IN` or `ALL`.
 
-    Raises:
-        UserError: a name is unknown, or an installed package's operators do not load.
-
     """
     pool: set[str] = set()
     for name in chosen:
@@ -46,12 +43,7 @@ def pool_names(domain: str, chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, .
 
 
 def domain_operators(domain: str, names: Sequence[str] | None) -> tuple[MutationOperator, ...]:
-    """Return the operators of a domain of these names, in that order, or all that are installed.
-
-    Raises:
-        UserError: a name is unknown, or an installed package's operators do not load.
-
-    """
+    """Return the operators of a domain of these names, in that order, or all that are installed."""
     try:
         return operators(domain, names)
     except OperatorError as error:
@@ -85,12 +77,7 @@ def all_operators() -> tuple[MutationOperator, ...]:
 
 
 def mutated(operator: MutationOperator, candidate: Input, rng: np.random.Generator) -> Input:
-    """Return a mutant of an input.
-
-    Raises:
-        UserError: an operator of the user's breaks its promise.
-
-    """
+    """Return a mutant of an input."""
     try:
         return operator(candidate, rng)
     except OperatorError as error:

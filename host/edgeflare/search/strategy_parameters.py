@@ -56,12 +56,7 @@ class Parameter:
         return ", ".join([_KINDS[self.type], *said])
 
     def read(self, text: str) -> Value:
-        """Return the value that a text means.
-
-        Raises:
-            UserError: it is not of the type, or not within the bounds.
-
-        """
+        """Return the value that a text means."""
         value: Value
         try:
             value = {"true": True, "false": False}[text] if self.type is bool else self.type(text)
@@ -70,12 +65,7 @@ class Parameter:
         return self.check(value)
 
     def check(self, value: object) -> Value:
-        """Return the value, a whole number as a float where a float is expected.
-
-        Raises:
-            UserError: it is not of the type, or not within the bounds.
-
-        """
+        """Return the value, a whole number as a float where a float is expected."""
         if self.type is float and type(value) is int:
             value = float(value)
         if type(value) is not self.type or not self._is_within_bounds(value):
@@ -149,12 +139,7 @@ def parameters_of(strategy: type) -> tuple[Parameter, ...]:
 
 
 def check_parameters(strategy: object) -> None:
-    """Check each parameter of a strategy.
-
-    Raises:
-        UserError: one is not of its type, or not within its bounds.
-
-    """
+    """Check each parameter of a strategy."""
     for known in parameters_of(type(strategy)):
         object.__setattr__(strategy, known.name, known.check(getattr(strategy, known.name)))
 

@@ -55,12 +55,7 @@ class RegisteredStrategy:
         return parameters_of(self.strategy)
 
     def read_parameters(self, assignments: Sequence[str]) -> Mapping[str, Value]:
-        """Return the values of `--set NAME=VALUE`, checked.
-
-        Raises:
-            UserError: one is not as it has to be.
-
-        """
+        """Return the values of `--set NAME=VALUE`, checked."""
         values = read_assignments(assignments, self.name, self.parameters)
         self.create(values)  # for what only a combination of values breaks
         return values

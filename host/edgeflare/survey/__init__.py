@@ -6,5 +6,7 @@ what is kept, `gates` the limits for a release, `rates` the figures, `sampling` 
 device is asked about, `items` the inputs under conditions.
 
 Whatever runs a model raises InfrastructureError where a worker process cannot be started, or it or
-a device is lost for good; the docstrings within leave that out.
+a device is lost for good; the docstrings within leave that out. They leave out UserError as well,
+where a document or a journal is damaged, a condition makes something of another shape or dtype, or
+scipy is not installed, which rates need.
 """

@@ -107,7 +107,6 @@ def open_survey(
         UserError: the inputs are too few, or have no such groups; a gate is about what is not
             surveyed, or given twice; rare events are asked for that cannot be estimated; or a
             model, the inputs or a profile is not what it should be.
-        InfrastructureError: a device or a worker process does not come up.
 
     """
     require_scipy()

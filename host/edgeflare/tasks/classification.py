@@ -270,9 +270,6 @@ class Classification(Task):
             frames: how the frames of a clip are summed up; see `FrameRule`.
             first_frame: the first frame of a clip that counts, from 0.
 
-        Raises:
-            UserError: a value is out of its range, or does not go with another.
-
         """
         require_frame_keys(self.name, frames, first_frame, ("last", "any", "mean"))
         if outputs not in ("auto", "logits", "probabilities"):

@@ -64,9 +64,6 @@ class Regression(Task):
                 mean, or the greatest ("worst"; "any" is the same, since one frame is enough).
             first_frame: the first frame of a clip that counts, from 0.
 
-        Raises:
-            UserError: a value is out of its range, or does not go with another.
-
         """
         require_frame_keys(self.name, frames, first_frame, ("last", "any", "mean", "worst"))
         _require_tolerance(tolerance, distance)

@@ -241,9 +241,6 @@ class Threshold(Task):
             frames: how the frames of a clip are summed up; see `FrameRule`.
             first_frame: the first frame of a clip that counts, from 0.
 
-        Raises:
-            UserError: a value is out of its range.
-
         """
         require_frame_keys(self.name, frames, first_frame, ("last", "any", "mean", "worst"))
         if not isfinite(threshold):

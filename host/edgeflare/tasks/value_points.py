@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Axes = Literal["xy", "yx"]
-"""Which coordinate of a point comes first."""
+"""The order of the first two coordinates of a point."""
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,7 @@ class TranslatedOperator:
         return bool(self.output.scales)
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse to translate it.
-
-        Raises:
-            UserError: always.
-
-        """
+        """Refuse to translate it."""
         raise UserError(f"{self.place}: {why}, which cannot be differentiated here")
 
 

@@ -74,7 +74,6 @@ class TranslatedPair:
         Raises:
             UserError: a model or what stands before it cannot be differentiated, or its translation
                 is not what the runtime computes.
-            InfrastructureError: a worker process is lost.
 
         """
         self._arms = {

@@ -45,7 +45,6 @@ def require_equal(
     Raises:
         UserError: they differ by more than a unit, or by more than 1e-4 where they are float; it
             names the layer where that begins.
-        InfrastructureError: a worker process is lost.
 
     """
     graph = network.graph

@@ -52,7 +52,6 @@ def ask_device(
 
     Raises:
         UserError: the first device refuses the model, or the pair is not what it should be.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     name = f"answers of {profile.name}"
@@ -91,7 +90,6 @@ def open_on(check: PairCheck, profile: Profile, stack: ExitStack) -> OpenedPair:
 
     Raises:
         UserError: the device refuses the model, or the pair is not what it should be.
-        InfrastructureError: the device or a worker process is lost.
 
     """
     plan = Plan(

@@ -79,12 +79,7 @@ class CulpritSearch:
         self._suspected: dict[int, float] = {}
 
     def answers(self) -> list[ModelAnswer]:
-        """Run all models; answers in their order.
-
-        Raises:
-            InfrastructureError: whatever runs them is lost.
-
-        """
+        """Run all models; answers in their order."""
         left = list(range(self._count))
         while left := [at for at in left if not self._known_to_be_refused(at)]:
             group = next_group(self._models, left, self._odds, self._limits)

@@ -79,12 +79,7 @@ class KernelArm(Protocol):
     name: str
 
     def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
-        """Run models, all of which have the same number of rows; answers in their order.
-
-        Raises:
-            InfrastructureError: whatever runs them is lost.
-
-        """
+        """Run models, all of which have the same number of rows; answers in their order."""
 
     def run_alone(
         self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
@@ -94,9 +89,6 @@ class KernelArm(Protocol):
         Args:
             models: such as those that were found wrong.
             packed: what `run` answered for them. A model that corrupts others keeps that answer.
-
-        Raises:
-            InfrastructureError: whatever runs them is lost.
 
         """
 

@@ -45,17 +45,11 @@ class ModelOpener(Protocol):
 
         Raises:
             LoadRefused: see there.
-            InfrastructureError: no process can be started, or the device is lost.
 
         """
 
     def recover(self) -> None:
-        """Bring a lost device back.
-
-        Raises:
-            InfrastructureError: it does not come back.
-
-        """
+        """Bring a lost device back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,12 +90,7 @@ class ConformJournal(Journal):
         return found is not None
 
     def kept(self, number: int) -> tuple[str, Any] | None:
-        """Return the digest and the outcomes of a round; None where it has not ended.
-
-        Raises:
-            UserError: the round is damaged.
-
-        """
+        """Return the digest and the outcomes of a round; None where it has not ended."""
         row = self._db.execute(
             "SELECT digest, outcomes FROM rounds WHERE number = ?", (number,)
         ).fetchone()

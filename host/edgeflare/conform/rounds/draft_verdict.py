@@ -205,9 +205,6 @@ def judge_lost(
         packed: what was said of them beside each other.
         arms: the device first, then the host's kernel sets, the twin's first.
 
-    Raises:
-        InfrastructureError: the twin is lost.
-
     """
     lost = [
         at

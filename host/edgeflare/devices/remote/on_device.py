@@ -150,9 +150,6 @@ def launch(
         python: the Python on the device that runs it, where the payload brings none.
         start_seconds: time that it may take to start; None for READY_SECONDS.
 
-    Raises:
-        InfrastructureError: it does not come up.
-
     """
     prefix = "" if python is None else f"export EDGEFLARE_PYTHON={shlex.quote(python)}"
     seconds = start_seconds or READY_SECONDS

@@ -54,7 +54,6 @@ class RemoteTransport(Transport):
         """Bring the agent up, and return where it is reached.
 
         Raises:
-            UserError: the profile asks for something that is not there.
             InfrastructureError: the agent does not come up, or the device is in use.
 
         """

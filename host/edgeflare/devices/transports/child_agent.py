@@ -62,7 +62,6 @@ class ChildAgent:
 
         Raises:
             OSError: the launcher cannot be run.
-            InfrastructureError: it does not come up.
 
         """
         token = secrets.token_urlsafe()
@@ -142,13 +141,7 @@ class ChildTransport(Transport):
 
     @abstractmethod
     def start_agent(self, agent: ChildAgent) -> Endpoint:
-        """Start the agent by `agent.start`, and return what that returns.
-
-        Raises:
-            UserError: the profile asks for something that is not there.
-            InfrastructureError: the agent does not come up.
-
-        """
+        """Start the agent by `agent.start`, and return what that returns."""
 
     def open(self) -> Endpoint:
         """Start the agent, and wait until it is ready."""

@@ -95,9 +95,6 @@ def found_scores(
         halves: the hypotheses.
         generator: seeds the regressions.
 
-    Raises:
-        UserError: scikit-learn is not installed.
-
     """
     found, levels = [], permuted_levels(held_out, halves)
     for measure, centre in CENTRES.items():

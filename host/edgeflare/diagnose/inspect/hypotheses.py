@@ -183,9 +183,6 @@ def require_varying(hypotheses: Sequence[UnitHypothesis], parts: Sequence[Values
         hypotheses: H of them.
         parts: (inputs, H) float64 of each.
 
-    Raises:
-        UserError: one is.
-
     """
     for hypothesis, told in zip(hypotheses, varying(parts), strict=True):
         if not told and not hypothesis.built_in:

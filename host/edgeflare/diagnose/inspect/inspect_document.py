@@ -124,12 +124,7 @@ def inspect_bytes(document: InspectDocument) -> bytes:
 
 
 def load_inspection(path: Path) -> InspectDocument:
-    """Return a document that was written.
-
-    Raises:
-        UserError: it cannot be read, is damaged, or of another schema.
-
-    """
+    """Return a document that was written."""
     return _READER.read(path)
 
 

@@ -54,9 +54,6 @@ def foretold(
         held_out: (n, U) float32, values of the other half, standardised as the first.
         generator: seeds the fit, which takes the units in a random order.
 
-    Raises:
-        UserError: scikit-learn is not installed.
-
     """
     require_sparse_regression()
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra, slow to import

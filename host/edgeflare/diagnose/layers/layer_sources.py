@@ -84,7 +84,6 @@ def open_layers(
     Raises:
         UserError: a model, the seeds or the profile is not what it should be; or there is nothing
             that the compressed model could be held against.
-        InfrastructureError: a device or a worker process does not come up.
 
     """
     pair = stack.enter_context(with_shapes_folded(pair))

@@ -195,12 +195,7 @@ def layers_bytes(document: LayersDocument) -> bytes:
 
 
 def load_layers(path: Path) -> LayersDocument:
-    """Return a document that was written.
-
-    Raises:
-        UserError: it cannot be read, is damaged, or of another schema.
-
-    """
+    """Return a document that was written."""
     return _READER.read(path)
 
 

@@ -113,7 +113,6 @@ class OriginalComparison:
 
         Raises:
             ProbeRefused, ProbeFailed: the original does not run, or not on this input.
-            UserError: a Python function of the pair raised an exception.
 
         """
         tensors = self._layers.graph.tensors

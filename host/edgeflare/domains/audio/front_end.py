@@ -33,12 +33,7 @@ class FrontEnd(Protocol):
     """What makes features of sounds."""
 
     def shape(self, samples: int) -> tuple[int, ...]:
-        """Return the shape of the features of one sound.
-
-        Raises:
-            UserError: it is too short.
-
-        """
+        """Return the shape of the features of one sound."""
 
     def features(self, waves: Waves) -> NDArray[np.float32]:
         """Return the features of sounds, (batch, samples): (batch, *shape).
@@ -209,22 +204,13 @@ class Mfcc:
             )
 
     def shape(self, samples: int) -> tuple[int, int]:
-        """Return the shape of the coefficients of one sound: (frames, coefficients).
-
-        Raises:
-            UserError: it is shorter than a frame.
-
-        """
+        """Return the shape of the coefficients of one sound: (frames, coefficients)."""
         return self.log_mel.shape(samples)[0], self.coefficients
 
     def features(self, waves: Waves) -> NDArray[np.float32]:
         """Return the coefficients of sounds: (batch, frames, coefficients).
 
         Those of a sound do not depend on what else is in the batch.
-
-        Raises:
-            UserError: the sounds are shorter than a frame.
-
         """
         made = np.empty((len(waves), *self.shape(waves.shape[1])), np.float32)
         cosines = _cosines(self.cosines, self.log_mel.bands, self.coefficients)
@@ -304,10 +290,6 @@ class _Spectrum:
         """Return the magnitudes of sounds: (batch, frames, bins).
 
         Those of a sound do not depend on what else is in the batch.
-
-        Raises:
-            UserError: the sounds are too short.
-
         """
         frames, bins = self.shape(waves.shape[1])
         made = np.empty((len(waves), frames, bins), np.float32)

@@ -115,12 +115,7 @@ class LogMel:
             raise UserError(f"front end: mean has to be a finite number, not {self.mean}")
 
     def shape(self, samples: int) -> tuple[int, int]:
-        """Return the shape of the features of one sound: (frames, bands).
-
-        Raises:
-            UserError: it is shorter than a frame.
-
-        """
+        """Return the shape of the features of one sound: (frames, bands)."""
         if self.framing == "centered":
             return 1 + samples // self.frame_step, self.bands
         if samples < self.frame_length:
@@ -134,10 +129,6 @@ class LogMel:
         """Return the features of sounds: (batch, frames, bands).
 
         Those of a sound do not depend on what else is in the batch.
-
-        Raises:
-            UserError: the sounds are shorter than a frame.
-
         """
         shape = (len(waves), *self.shape(waves.shape[1]))
         made = np.empty(shape, np.float32)
@@ -146,12 +137,7 @@ class LogMel:
         return made
 
     def real_features(self, wave: NDArray[np.int16]) -> Real:
-        """Return the features of one sound, (samples,), before they are rounded: (frames, bands).
-
-        Raises:
-            UserError: the sound is shorter than a frame.
-
-        """
+        """Return the unrounded features of one sound: (frames, bands) for (samples,)."""
         frames, _ = self.shape(len(wave))
         window = hann(self.frame_length)
         real = wave / _divisor(wave, self.wave_scale)

@@ -47,7 +47,6 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
 
     Raises:
         UserError: Ray is not installed, there is no token, or a version differs.
-        InfrastructureError: the cluster is not reached.
 
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

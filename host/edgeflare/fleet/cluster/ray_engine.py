@@ -149,7 +149,6 @@ class RayEngine:
 
         Raises:
             UserError: another command does the same in this cluster.
-            InfrastructureError: the cluster is not reached.
 
         """
         self._fleet, self._classes = fleet, tuple(classes)

@@ -83,12 +83,7 @@ class FleetOutput:
         return self._kept().get(str(place), {}).get("made") == _digest(place)
 
     def require_unchanged(self, places: Sequence[Path]) -> None:
-        """Refuse places in which somebody has changed what lies there.
-
-        Raises:
-            UserError: that is so; says how to go on.
-
-        """
+        """Refuse places in which somebody has changed what lies there."""
         kept = self._kept()
         for place in places:
             if place.exists() and _digest(place) not in kept.get(str(place), {}).values():

@@ -36,7 +36,7 @@ class ShownPoint(msgspec.Struct, frozen=True):
     """A point that the arms see in the input.
 
     Attributes:
-        number: its position among the points of the output, from 0.
+        number: position of the point among those of the output, from 0.
         distance: distance of the compared arms' points, in the unit of the tolerance; null where
             one failed.
         places: x and y by arm, as shares of the picture's width and height, without arms that
@@ -61,7 +61,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         names: names of the values below.
         values: values of each arm, at most 16: those that differ most between the compared arms, in
             their order; null where the arm failed.
-        points: at most 40 points, those that are farthest apart, in their order; empty where the
+        points: the points that are farthest apart, at most 40, in their order; empty where the
             values are no points.
 
     """
@@ -184,7 +184,7 @@ class PointRow:
     """A point of the compared arms.
 
     Attributes:
-        number: its position among the points of the output.
+        number: position of the point among those of the output.
         distance: how far the two arms' points are apart, in the unit of the tolerance.
         tolerances: the same, over the tolerance.
         beyond: whether that is more than the tolerance.

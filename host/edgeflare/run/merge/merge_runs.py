@@ -215,9 +215,6 @@ def merge_rows(parts: Sequence[RunPart], owners: SeedOwners, into: RunJournal) -
         owners: run that says what became of each seed.
         into: the merged run's journal.
 
-    Raises:
-        UserError: a run is damaged.
-
     """
     with into.transaction():
         for table, key in KEYS.items():
@@ -280,9 +277,6 @@ def merge_in_groups(
         out: the run directory of the merged one; may be absent or empty.
         overwrite: replace a run that is there, once all is merged.
         allow_other_host: whether runs of hosts that may answer differently are merged.
-
-    Raises:
-        UserError: as of `merge_runs`.
 
     """
     if len(paths) <= GROUP:

@@ -119,12 +119,7 @@ class DeepXplore(Strategy):
         return self.lambda2 > 0.0
 
     def require(self, seed: Input) -> None:
-        """Refuse a rectangle of `occl` of which nothing lies within an input.
-
-        Raises:
-            UserError: it is so.
-
-        """
+        """Refuse a rectangle of `occl` of which nothing lies within an input."""
         rows, columns = (*seed.shape, 1)[:2]
         beyond = self.occl_top >= rows or (seed.ndim > 1 and self.occl_left >= columns)
         if self.constraint == "occl" and beyond:

@@ -211,12 +211,7 @@ def _name(
 
 
 def require_each_once(gates: Sequence[Gate]) -> None:
-    """Refuse a gate that is given twice, in the same words or in others.
-
-    Raises:
-        UserError: one is.
-
-    """
+    """Refuse a gate that is given twice, in the same words or in others."""
     known: dict[Gate, str] = {}
     for gate in gates:
         meant = replace(gate, text="")

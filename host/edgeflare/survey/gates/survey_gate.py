@@ -161,9 +161,6 @@ def require_decidable(
         sets: the surveyed conditions of each set, by its name.
         inputs: surveyed inputs.
 
-    Raises:
-        UserError: it is one; says what to add.
-
     """
     said = f"--gate {gate.text!r}"
     _require_cells(gate, cells, sets, inputs.conditions)
@@ -197,12 +194,7 @@ def _require_cells(
     sets: Mapping[str, frozenset[str]],
     conditions: Collection[str],
 ) -> None:
-    """Refuse a gate about a condition or a severity that is not surveyed.
-
-    Raises:
-        UserError: it is one.
-
-    """
+    """Refuse a gate about a condition or a severity that is not surveyed."""
     if gate.cells(cells, sets):
         return
     said = f"--gate {gate.text!r}"

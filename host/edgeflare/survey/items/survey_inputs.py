@@ -86,12 +86,7 @@ class AskedGroups:
 
 
 def require_enough(path: Path, inputs: Seeds) -> None:
-    """Refuse inputs that are too few for a rate.
-
-    Raises:
-        UserError: they are; says how wide an interval would be.
-
-    """
+    """Refuse inputs that are too few for a rate."""
     count = len(inputs)
     if count >= LEAST_INPUTS:
         return

@@ -80,12 +80,7 @@ class SurveyedItems:
         return self.cells[item // len(self.inputs)]
 
     def make(self, item: int) -> Input:
-        """Return the input of an item, the same one each time.
-
-        Raises:
-            UserError: a condition returned something of another shape or dtype.
-
-        """
+        """Return the input of an item, the same one each time."""
         cell, one = self.cell_of(item), self.inputs[self.input_of(item)]
         if cell.condition == UNCHANGED:
             unchanged: Input = one
@@ -101,9 +96,6 @@ def require_same_inputs(items: SurveyedItems, known: Mapping[int, int], whose: s
         items: items of the survey now.
         known: checksums of the inputs of items, as `SurveyRows.checksums` returns them.
         whose: name of the survey that `known` is of, to begin a sentence with.
-
-    Raises:
-        UserError: that is so; names the condition.
 
     """
     inputs = len(items.inputs)
@@ -126,9 +118,6 @@ def require_same_input(items: SurveyedItems, item: int, made: Input, known: int)
         item: number of the item.
         made: input of the item, made anew.
         known: the checksum of its input as the host's models answered it.
-
-    Raises:
-        UserError: that is so; names the condition.
 
     """
     if input_crc32(made) != known:

@@ -28,22 +28,12 @@ class AnswerWatch:
         return bool(self.context.health.record.devices[index].profile.canary_every)
 
     def begin(self, index: int) -> None:
-        """Ask a device for the answer that is to stay, unless it was asked before.
-
-        Raises:
-            InfrastructureError: it is lost for good.
-
-        """
+        """Ask a device for the answer that is to stay, unless it was asked before."""
         if not self._rows(index):
             self._write(index, 1, self.context.ask_device(index))
 
     def ask(self, index: int) -> EvaluatedQuery:
-        """Ask a device again, and keep what it answers in the journal.
-
-        Raises:
-            InfrastructureError: it is lost for good.
-
-        """
+        """Ask a device again, and keep what it answers in the journal."""
         one = self.context.ask_device(index)
         self._write(index, len(self._rows(index)) + 1, one)
         return one
@@ -56,9 +46,6 @@ class AnswerWatch:
         Args:
             index: index of the device.
             one: what it answered now.
-
-        Raises:
-            InfrastructureError: it is lost for good.
 
         """
         record = self.context.health.record

@@ -35,9 +35,6 @@ def judge_on_host(
     Returns:
         Whether all items are answered now; not if the user stopped it.
 
-    Raises:
-        UserError: a condition made something of another shape or dtype.
-
     """
     known = context.journal.survey.host_items()
     missing = [item for item in range(len(items)) if item not in known]

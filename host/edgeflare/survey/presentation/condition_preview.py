@@ -136,7 +136,6 @@ def write_contact_sheet(
 
     Raises:
         OSError: the file cannot be written.
-        UserError: a condition returned something of another shape or dtype.
 
     """
     page = _render(domain, inputs, chosen, rng_seed)

@@ -58,7 +58,6 @@ class RarePhase:
         """Estimate the rate unless it was, and return whether it is known; not if stopped.
 
         Raises:
-            UserError: a condition made something of another shape or dtype.
             InfrastructureError: a device or a worker process is lost for good, or what a device
                 decides has changed for good.
 

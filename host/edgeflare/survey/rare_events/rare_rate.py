@@ -175,9 +175,6 @@ def rare_rate(
         The rate, of the repetitions that were finished where `StoppedEarly` is raised; None where
         these are less than two.
 
-    Raises:
-        UserError: scipy is not installed.
-
     """
     pilot_rng, *generators = rng.spawn(plan.repetitions + 1)
     estimates: list[float] = []
@@ -383,9 +380,6 @@ def repetition_interval(
     Args:
         estimates: estimates of the repetitions; two or more.
         confidence: confidence of the interval.
-
-    Raises:
-        UserError: scipy is not installed.
 
     """
     count = len(estimates)

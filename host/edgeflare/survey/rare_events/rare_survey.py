@@ -334,12 +334,7 @@ class RarePoints:
         return np.concatenate([np.empty(0), *levels])
 
     def changed(self, point: RarePoint) -> Input:
-        """Return the input of a point, under its condition.
-
-        Raises:
-            UserError: the condition returned something of another shape or dtype.
-
-        """
+        """Return the input of a point, under its condition."""
         rng = np.random.default_rng(point.draw)
         condition = self.conditions[point.condition]
         return self.space.clipped(condition(self.inputs[point.input], point.severity, rng))

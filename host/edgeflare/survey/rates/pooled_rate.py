@@ -34,9 +34,6 @@ def pooled_rate(
         chosen: (items,) bool, the items of the slice.
         confidence: confidence of both intervals.
 
-    Raises:
-        UserError: scipy is not installed.
-
     """
     alone = rate(fact, sample, chosen, confidence)
     if alone.items == 0:

@@ -45,9 +45,6 @@ def rate(
         chosen: (items,) bool, the items that the rate is about; None for all.
         confidence: confidence of the interval.
 
-    Raises:
-        UserError: scipy is not installed.
-
     """
     of = np.ones(len(sample.asked), dtype=bool) if chosen is None else chosen
     items = int(of.sum())

@@ -291,10 +291,6 @@ def read_survey(directory: RunDirectory) -> SurveyDocument:
     Args:
         directory: the run directory that `edgeflare survey` wrote.
 
-    Raises:
-        UserError: the file cannot be read, is damaged or of another schema; names it, and the
-            place in it.
-
     """
     path = directory.inside(SURVEY_DOCUMENT)
     if not path.is_file():

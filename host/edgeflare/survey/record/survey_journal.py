@@ -60,21 +60,13 @@ def read_checksums(path: Path) -> dict[int, int]:
     Args:
         path: the run directory.
 
-    Raises:
-        UserError: its journal is damaged.
-
     """
     with RunJournal.read(RunDirectory(path).journal) as journal:
         return journal.survey.checksums()
 
 
 def require_sound(journal: RunJournal) -> None:
-    """Refuse a journal whose rows are not those of its survey's items.
-
-    Raises:
-        UserError: it is damaged.
-
-    """
+    """Refuse a journal whose rows are not those of its survey's items."""
     items = noted_plan(journal).items
     with reporting_damage(journal.path):
         host = journal.survey.host_items()

@@ -226,12 +226,7 @@ def resume_plan(journal: RunJournal, plan: SurveyPlan) -> None:
 
 
 def plan_with_more(journal: RunJournal, plan: SurveyPlan) -> SurveyPlan | None:
-    """Return the plan of a survey that is resumed to ask for more; None where it does not.
-
-    Raises:
-        UserError: as `resume_plan`.
-
-    """
+    """Return the plan of a survey that is resumed to ask for more; None where it does not."""
     before = noted_plan(journal)
     if not require_same_request(before, plan, journal.path.parent):
         return None

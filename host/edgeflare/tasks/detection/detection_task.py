@@ -58,9 +58,6 @@ class Detection(Task):
         class_offset: leading classes of the model that are background.
         most_objects: objects that are counted at most, the best.
 
-    Raises:
-        UserError: a value is out of its range, or does not go with another.
-
     """
 
     name: ClassVar[str] = "detection"

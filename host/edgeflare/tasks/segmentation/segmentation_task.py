@@ -64,9 +64,6 @@ class Segmentation(Task):
             layout: whether the scores of a pixel come last or first, where the shape may be either;
                 None where the pictures that the model takes say it.
 
-        Raises:
-            UserError: a value is out of its range.
-
         """
         if pixels not in ("auto", "scores", "classes"):
             raise UserError(f"pixels is {pixels!r}; expected 'auto', 'scores' or 'classes'")

@@ -155,9 +155,6 @@ class Transcript(Task):
             output: the output that holds the steps; see `chosen_output`.
             outputs: what the values of both models are; "auto" to detect it.
 
-        Raises:
-            UserError: a value is out of its range, or does not go with another.
-
         """
         _require_vocabulary(vocabulary, separator)
         size = len(vocabulary) + 1

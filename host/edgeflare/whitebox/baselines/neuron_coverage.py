@@ -117,7 +117,6 @@ class CapturedNeurons:
 
         Raises:
             ProbeFailed: the model gives no answer.
-            InfrastructureError: whatever runs the model is lost.
 
         """
         made = dict(zip(self._probe.made, self._probe.run(inputs), strict=True))
