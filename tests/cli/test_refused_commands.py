@@ -184,7 +184,7 @@ OTHERS: dict[str, str] = {
     "conform --from {m}/hal.tflite": "there is no model file … half.tflite",
     "conform --from {m}/outside.tflite": "are not in the file … name a file that has them",
     "conform --from {e}/compressed.tflite --ops FLOOR": "has none of the operators … CONV_2D int8",
-    "conform --accepted {m}/know.toml": "cannot be read … accepted.toml",
+    "conform --accepted {m}/acepted.toml": "cannot be read … accepted.toml",
     "conform --accepted {m}/accepted.toml": "reason is missing: add it",
     "conform --time-limit 0": "--time-limit '0' … above 0 … 10m",
     "conform --time-limit soon": "--time-limit 'soon' … 90s",
