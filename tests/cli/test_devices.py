@@ -162,6 +162,17 @@ def test_the_doctor_says_for_a_report_what_it_says_and_names_no_machine() -> Non
     assert platform.node() not in json.dumps(found)
 
 
+@pytest.mark.slow
+def test_the_doctor_tries_what_the_world_knows_of_faults() -> None:
+    asked = ("doctor", "--known-issues", "--probe", "--device", "emulated-reference", "--json")
+    said = {one["thread"]: one for one in json.loads(completed(*asked).out)}
+    assert said["LiteRT#4079"]["here"]["reference"]["outcome"] == "shows"
+    assert said["LiteRT#9272"]["here"] == {}
+    listed = completed("doctor", "--known-issues").out
+    assert "LiteRT#9272" in listed
+    assert "--probe tries these" in " ".join(listed.split())
+
+
 @pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
 def test_the_doctor_says_what_runtimes_beside_tflite_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")

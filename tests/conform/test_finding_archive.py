@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from conformed_runs import (
 )
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault, read_conformance
+from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
 from reproductions import reproduce, unpacked
 
@@ -69,6 +71,38 @@ def test_a_fault_shows_by_the_script_alone(run_of_findings: Path, tmp_path: Path
     names = set(np.load(folder / "values.npz"))
     assert names >= {"input 0", "device 0", "xnnpack 0", "builtin 0", "reference 0", "exact 0"}
     assert str(run_of_findings) not in json.dumps(told)
+
+
+def test_its_report_of_a_bug_shows_it_without_the_zip(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    folder = exported(run_of_findings, 1, tmp_path)
+    report = (folder / "bug_report.md").read_text(encoding="utf-8")
+    assert report.startswith("# ADD uint8: wrong values with the built-in kernels\n")
+    assert "emulated-builtin" not in report
+    (script,) = re.findall(r"^```python\n(.*?)^```$", report, re.MULTILINE | re.DOTALL)
+    shown = run_script(script)
+    answered = np.load(folder / "values.npz")["device 0"]
+    said = re.findall(r"\d+", shown.stdout.partition("dtype")[0])
+    assert [int(one) for one in said] == answered[0].ravel().tolist()
+
+
+def run_script(script: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+
+
+def test_weights_of_the_users_model_are_passed_on_if_that_is_said(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    directory = RunDirectory(run_of_findings)
+    document = plain(read_conformance(directory))
+    document["findings"][0]["smallest"]["operators"][0]["given"] = 3
+    told = msgspec.convert(document, ConformDocument)
+    with pytest.raises(UserError, match="add --include-weights to pass them on"):
+        export_finding(directory, told, 1, tmp_path / "one.zip")
+    files = export_finding(directory, told, 1, tmp_path / "one.zip", with_weights=True)
+    assert "bug_report.md" in files
 
 
 def test_a_crash_that_does_not_happen_does_not_show(run_of_findings: Path, tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def test_the_wheel_holds_the_four_packages_and_the_profiles(wheel: Path) -> None
     profiles = {path.name for path in (ROOT / "device_profiles").glob("*.toml")}
     assert profiles
     assert {f"edgeflare/device_profiles/{name}" for name in profiles} <= names
+    issues = {path.name for path in (ROOT / "known_issues").glob("*.toml")}
+    assert {f"edgeflare/known_issues/{name}" for name in issues} <= names
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:

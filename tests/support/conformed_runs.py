@@ -115,6 +115,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "condition": ["size ≥ 8", "sum_ratio_log2 ≥ 7"],
         "counted": True,
         "accepted": None,
+        "issue": None,
         "failing": 50,
         "places": [],
         "worst": 255.0,

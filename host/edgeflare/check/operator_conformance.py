@@ -17,6 +17,7 @@ from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import conformance_on
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
+from edgeflare.conform.findings.known_issues import known_issues
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.record.conform_journal import begin_journal
@@ -72,7 +73,9 @@ def operator_figures(
         header = opened.header(request)
         journal = begin_journal(folder, header, overwrite=True)
         stack.callback(journal.close)
-        run = ConformanceRun(header, RunDirectory(folder), journal, about, reading, ())
+        run = ConformanceRun(
+            header, RunDirectory(folder), journal, about, reading, issues=known_issues()
+        )
         document = run_conformance(
             run, opened.arms, _Progress(models, progress), interrupt.asked_by
         )

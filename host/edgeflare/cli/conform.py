@@ -31,6 +31,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.accepted_findings import read_accepted
+from edgeflare.conform.findings.known_issues import known_issues
 from edgeflare.conform.presentation.conform_page import conform_page
 from edgeflare.conform.presentation.conform_terminal import (
     listed_operators,
@@ -120,7 +121,7 @@ def conform(
             AskedOfEach("conform", "conform", told), device, on_fleet, folder
         )
         return look_at_job(command) if dry_run else run_on_fleet(command)
-    asked = RequestedConformance(request, about_model, reading, named, folder)
+    asked = RequestedConformance(request, about_model, reading, named, known_issues(), folder)
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
     if len(device) > 1:

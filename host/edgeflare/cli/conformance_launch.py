@@ -26,6 +26,7 @@ from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import OpenedConformance, open_conformance
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding
+from edgeflare.conform.findings.known_issues import KnownIssue
 from edgeflare.conform.presentation.conform_terminal import look_lines
 from edgeflare.conform.record.conform_document import (
     ConformDocument,
@@ -56,6 +57,7 @@ class RequestedConformance:
         model: what is known of the model that the user named; None for none.
         reading: operators of that model; None for none.
         accepted: findings that do not count.
+        issues: what the world knows of faults.
         folder: whether the run begins anew, replaces one or goes on.
 
     """
@@ -64,6 +66,7 @@ class RequestedConformance:
     model: ModelCoverage | None
     reading: ModelReading | None
     accepted: Sequence[AcceptedFinding]
+    issues: Sequence[KnownIssue]
     folder: RunFolder
 
 
@@ -89,7 +92,13 @@ def run_requested_conformance(
             journal = begin_journal(path, header, overwrite=asked.folder.overwrite)
         stack.callback(journal.close)
         run = ConformanceRun(
-            header, RunDirectory(path), journal, asked.model, asked.reading, asked.accepted
+            header,
+            RunDirectory(path),
+            journal,
+            asked.model,
+            asked.reading,
+            asked.accepted,
+            asked.issues,
         )
         try:
             with observe(console) as observer:

@@ -118,6 +118,7 @@ def _line(finding: FoundFault) -> str:
         f"{finding.number}. {finding_sentence(finding)}",
         witness_sentence(finding),
         finding.detail,
+        finding.issue.sentence if finding.issue is not None else "",
         f"smallest model: {finding.smallest.file}",
     )
     return "; ".join(part for part in said if part)

@@ -16,19 +16,40 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare import __version__
+from edgeflare.cli import run_options
+from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.devices.device import connect
+from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.transports.transport_plugin import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
-from edgeflare.errors import EdgeFlareError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
+from edgeflare.trust import Trust, decided_by_user
 from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, VENDOR_SDKS, equipped_vendors
 
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print everything as JSON, for a report of a bug."),
+]
+
+KnownIssues = Annotated[
+    bool,
+    typer.Option("--known-issues", help="List what the world knows of faults in kernels instead."),
+]
+Probe = Annotated[
+    bool,
+    typer.Option("--probe", help="With --known-issues: try each on a device, in two minutes."),
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="With --probe: the device, as `edgeflare conform` takes one.",
+    ),
 ]
 
 _REINSTALL: Final = "pip install --force-reinstall edgeflare"
@@ -40,8 +61,29 @@ _INSTALL_SDK: Final = (
 )
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Say what this machine has, what it lacks, and the command that installs it."""
+def doctor(
+    *,
+    known_issues: KnownIssues = False,
+    probe: Probe = False,
+    device: Device = EMULATED_ALL,
+    trust: run_options.Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what this machine has, what it lacks, and the command that installs it.
+
+    With --known-issues it lists what the world knows of faults in kernels, with their threads and
+    work-arounds, and --probe says which of them show on a device:
+
+        edgeflare doctor --known-issues
+        edgeflare doctor --known-issues --probe --device emulated-builtin
+
+    Exit codes: 0 said; 2 the command has to be corrected; 3 a device failed.
+    """
+    if known_issues:
+        _list_issues(device if probe else None, decided_by_user(trust), as_json=as_json)
+        return
+    if probe:
+        raise UserError("--probe tries known issues: add --known-issues")
     checks = check_installation()
     if as_json:
         typer.echo(json.dumps(_described(checks), indent=1))
@@ -55,6 +97,23 @@ def doctor(as_json: AsJson = False) -> None:
         for check in checks
     ]
     print_blocks(Console(), Table.of_words(("", "what", "found, or to get it"), rows))
+
+
+def _list_issues(device: str | None, trust: Trust, *, as_json: bool) -> None:
+    """Print known issues, tried on a device where one is named."""
+    from edgeflare.cli.known_issue_listing import (  # noqa: PLC0415 - loads a room
+        described_issues,
+        print_issues,
+        probed_devices,
+    )
+    from edgeflare.conform.findings.known_issues import known_issues  # noqa: PLC0415 - likewise
+
+    issues = known_issues()
+    probed = None if device is None else probed_devices(issues, device, trust)
+    if as_json:
+        typer.echo(json.dumps(described_issues(issues, probed), indent=1, ensure_ascii=False))
+    else:
+        print_issues(issues, probed)
 
 
 def _described(checks: Sequence[Check]) -> dict[str, object]:

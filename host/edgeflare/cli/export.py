@@ -39,6 +39,14 @@ Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: RUN/fin
 NoModels = Annotated[
     bool, typer.Option("--no-models", help="Leave the models out: their sha256 is in it.")
 ]
+IncludeWeights = Annotated[
+    bool,
+    typer.Option(
+        "--include-weights",
+        help="Of a conformance run with --from: pack parts of your model where a finding shows with"
+        " these alone.",
+    ),
+]
 
 
 def export(
@@ -47,6 +55,7 @@ def export(
     finding: Finding,
     out: Out = None,
     no_models: NoModels = False,
+    include_weights: IncludeWeights = False,
     original: run_options.Original = None,
     compressed: run_options.Compressed = None,
     function: run_options.Functions = None,
@@ -58,7 +67,8 @@ def export(
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
     the operator in which it begins, as a model of its own with its inputs and what the host made
     of them. It lists what it packs. Of a conformance run it packs the smallest model of the
-    operator, what it is given, what each kernel set answers, and what is right.
+    operator, what it is given, what each kernel set answers, what is right, and bug_report.md, for
+    a bug tracker to paste.
 
     Exit codes: 0 written; 2 the command has to be corrected; 3 a disk failed.
     """
@@ -67,8 +77,13 @@ def export(
         moved = {"--original": original, "--compressed": compressed, "--function": function}
         refuse_options_of_searches({"--no-models": no_models, **moved}, run)
         context.with_resource(_writable(directory, out))
-        _export_operator(directory, finding, out)
+        _export_operator(directory, finding, out, with_weights=include_weights)
         return
+    if include_weights:
+        raise UserError(
+            "--include-weights is for findings of a conformance run: leave it out, or add"
+            " --no-models to leave the models out"
+        )
     if run.is_dir():
         context.with_resource(_writable(directory, out))
     past = PastRun.open(run)
@@ -102,7 +117,9 @@ def _writable(directory: RunDirectory, out: Path | None) -> AbstractContextManag
     return written(directory.path) if out is None else file_written(out)
 
 
-def _export_operator(directory: RunDirectory, finding: str, out: Path | None) -> None:
+def _export_operator(
+    directory: RunDirectory, finding: str, out: Path | None, *, with_weights: bool
+) -> None:
     """Write a finding of a conformance run.
 
     Raises:
@@ -118,7 +135,8 @@ def _export_operator(directory: RunDirectory, finding: str, out: Path | None) ->
         raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
     path = out or directory.path / f"finding-{number}.zip"
     try:
-        files = export_finding(directory, read_conformance(directory), number, path)
+        document = read_conformance(directory)
+        files = export_finding(directory, document, number, path, with_weights=with_weights)
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     _list(path, files)

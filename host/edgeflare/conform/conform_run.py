@@ -26,6 +26,7 @@ from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.drafts.near_drawing import NearDrawing
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding
+from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -72,6 +73,7 @@ class ConformanceRun:
         model: what is known of the model that the user named before the run; None for none.
         reading: operators of that model; None for none.
         accepted: findings that do not count.
+        issues: what the world knows of faults.
 
     """
 
@@ -80,7 +82,8 @@ class ConformanceRun:
     journal: ConformJournal
     model: ModelCoverage | None
     reading: ModelReading | None
-    accepted: Sequence[AcceptedFinding]
+    accepted: Sequence[AcceptedFinding] = ()
+    issues: Sequence[KnownIssue] = ()
 
 
 def run_conformance(
@@ -109,7 +112,7 @@ def run_conformance(
     ending = _Ending(rounds, interrupted)
     stopped_by = _draw(rounds, _draft_sources(request, run.reading, coverage), request, ending)
     findings = found_findings(
-        *(rounds, run.directory, run.accepted, _NotedShrinking(observer, rounds.clock)),
+        *(rounds, run.directory, _known(run), _NotedShrinking(observer, rounds.clock)),
         over=lambda: ending.has_come(request.seconds),
     )
     if ending.cut_short is not None:
@@ -125,6 +128,17 @@ def run_conformance(
         run.directory.path / CONFORM_DOCUMENT, json_bytes(msgspec.to_builtins(document))
     )
     return document
+
+
+def _known(run: ConformanceRun) -> KnownFaults:
+    device, (package, _, version) = run.header.device, run.header.host_runtime.partition(" ")
+    return KnownFaults(
+        run.accepted,
+        run.issues,
+        device.kernels,
+        (device.runtime, device.runtime_version),
+        (package, version),
+    )
 
 
 def _tried(run: ConformanceRun, state: Conformance) -> ModelCoverage | None:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.conform.bug_report import bug_report
 from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -27,6 +28,9 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
+REPORT: Final = "bug_report.md"
+"""The report's name in an archive."""
+
 SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
 _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
@@ -34,7 +38,12 @@ _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
 
 
 def export_finding(
-    directory: RunDirectory, document: ConformDocument, number: int, path: Path
+    directory: RunDirectory,
+    document: ConformDocument,
+    number: int,
+    path: Path,
+    *,
+    with_weights: bool = False,
 ) -> dict[str, bytes]:
     """Write a finding as a zip, and return the files in it.
 
@@ -43,14 +52,19 @@ def export_finding(
         document: as `read_conformance` returns it.
         number: the finding's number.
         path: the zip; replaced if it is there.
+        with_weights: whether it may hold parts of the user's model, where the fault shows with
+            these alone.
 
     Raises:
-        UserError: the run has no such finding, no script can show it, or a file is gone or damaged.
+        UserError: the run has no such finding, no script can show it, it holds parts of the user's
+            model and may not, or a file is gone or damaged.
         OSError: the zip cannot be written.
 
     """
     finding = numbered(directory, document, number)
     _require_scriptable(finding, number, directory)
+    if not with_weights:
+        _require_own_weights(finding, document)
     stored = stored_model(directory, finding)
     arm = DEVICE if finding.verdict != "host" else finding.wrong[0]
     right, results = _what_is_right(stored, arm)
@@ -74,6 +88,7 @@ def export_finding(
         "model.tflite": stored.files.model,
         "values.npz": saved_together({**stored.files.arrays, **right}),
         "finding.json": json_bytes(told),
+        REPORT: bug_report(document, stored, arm).encode(),
     }
     write_atomically(path, zipped(files))
     return files
@@ -92,6 +107,23 @@ def numbered(directory: RunDirectory, document: ConformDocument, number: int) ->
     numbers = [str(finding.number) for finding in document.findings]
     known = f"it has those from {numbers[0]} to {numbers[-1]}" if numbers else "it found nothing"
     raise UserError(f"{directory.path} has no finding {number}: {known}")
+
+
+def _require_own_weights(finding: FoundFault, document: ConformDocument) -> None:
+    """Refuse a finding that shows with weights of the user's model alone.
+
+    With weights that are drawn, where it shows with these, its model was stored so.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    if any(operator.given is not None for operator in finding.smallest.operators):
+        file = "the model of --from" if document.model is None else printable(document.model.file)
+        raise UserError(
+            f"finding {finding.number} holds an operator of {file} as it stands, with its weights,"
+            " since it did not show with drawn ones: add --include-weights to pass them on"
+        )
 
 
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:

@@ -24,6 +24,7 @@ from conforming import (
     faulty_arms,
 )
 from drafting import relu_chain
+from edgeflare.conform.findings.known_issues import KnownFaults
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
@@ -44,7 +45,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConformRounds, list[C
         rounds.draw(source, 48)
         (joined,) = judge_drafts([relu_chain([(2, 3), (2, 3)])], arms, {})
         rounds.state.add(joined)
-        found = found_findings(rounds, RunDirectory(folder), (), SeenProgress(), lambda: True)
+        known = KnownFaults()
+        found = found_findings(rounds, RunDirectory(folder), known, SeenProgress(), lambda: True)
     return rounds, found
 
 

@@ -33,6 +33,7 @@ from edgeflare.conform.drafts.drawing import PairDrawing
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailureKind
 from edgeflare.conform.finding_replay import retried_findings
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding, read_accepted
+from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
@@ -46,6 +47,16 @@ KNOWN = (
     AcceptedFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),
 )
 
+ISSUES = (
+    KnownIssue(
+        "a fused clamp",
+        *("ADD", ("float32", "int8", "uint8"), ("activation is RELU6",)),
+        symptoms=("wrong values",),
+        kernel_sets=("builtin",),
+        seen=("2.2.0",),
+    ),
+)
+
 
 def _found(
     rounds: ConformRounds,
@@ -56,7 +67,8 @@ def _found(
     over: bool = False,
 ) -> list[ConformFinding]:
     seen = observer or SeenProgress()
-    return found_findings(rounds, RunDirectory(folder), accepted, seen, lambda: over)
+    known = KnownFaults(accepted, ISSUES, "builtin", ("ai-edge-litert", "2.3.0"))
+    return found_findings(rounds, RunDirectory(folder), known, seen, lambda: over)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +135,8 @@ def test_a_finding_that_the_user_knows_does_not_count(
     known, other = _found(rounds, tmp_path, accepted=KNOWN, over=True)
     assert (known.accepted, known.counts, known.judgement.counted) == ("a fused clamp", False, True)
     assert (other.accepted, other.counts) == (None, True)
+    assert (known.issue, other.issue) == (ISSUES[0], None)
+    assert known.entry().issue is not None
     unlike = replace(KNOWN[0], condition=("activation is RELU",))
     assert _found(rounds, tmp_path, accepted=[unlike], over=True)[0].counts
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from edgeflare.keyword_settings import constructed
 from edgeflare.outside_text import read_toml
 from edgeflare.untrusted_text import for_json
 
-_THEN: Final = " then "
+THEN: Final = " then "
+"""Between the operators of a finding that fail joined."""
 
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""
 
-_BEYOND = 0.05
+BEYOND = 0.05
 """Share of a finding's models that may lie beyond the conditions that name it."""
 
 TABLES = "accepted"
@@ -64,7 +65,7 @@ class AcceptedFinding:
 
         """
         known = known_operators()
-        operators = self.operator.split(_THEN)
+        operators = self.operator.split(THEN)
         for operator in operators:
             if operator not in known:
                 raise UserError(
@@ -121,7 +122,7 @@ def accepted_reason(
     named = [finding for finding in accepted if finding.names(key)]
     table = SettingsTable(failing)
     held = [finding.held(table) for finding in named]
-    if not named or np.any(held, axis=0).sum() < (1 - _BEYOND) * len(failing):
+    if not named or np.any(held, axis=0).sum() < (1 - BEYOND) * len(failing):
         return None
     return named[int(np.argmax(np.sum(held, axis=1)))].reason
 
@@ -148,8 +149,24 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
     """Return the tables of a file, in their order.
 
     Raises:
-        UserError: the file cannot be read or is no TOML, has another key, or a table says something
-            else than it may.
+        UserError: see `read_tables`; or a table says something else than it may.
+
+    """
+    return tuple(
+        constructed(AcceptedFinding, table, f"{path}: table {number}")
+        for number, table in enumerate(read_tables(path, TABLES), 1)
+    )
+
+
+def read_tables(path: Path, name: str) -> list[dict[str, Any]]:
+    """Return the tables of a TOML file that has tables of one name alone.
+
+    Args:
+        path: the file.
+        name: their name: `[[name]]` begins a table.
+
+    Raises:
+        UserError: the file cannot be read or is no TOML, or has another key.
 
     """
     try:
@@ -158,18 +175,15 @@ def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
         like = path_suggestion(path, lambda other: other.suffix == ".toml")
         raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
     for key in content:
-        if key != TABLES:
-            like = suggestion(key, [TABLES])
-            raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{TABLES}]]")
-    tables = content.get(TABLES, [])
+        if key != name:
+            like = suggestion(key, [name])
+            raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{name}]]")
+    tables = content.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")
-    return tuple(
-        constructed(AcceptedFinding, table, f"{path}: table {number}")
-        for number, table in enumerate(tables, 1)
-    )
+        raise UserError(f"{path}: {name} is no list of tables: begin each table by [[{name}]]")
+    return tables
 
 
 def joined_name(operators: Sequence[str]) -> str:
     """Return the name of operators in their order, of one its own."""
-    return _THEN.join(operators)
+    return THEN.join(operators)

@@ -13,6 +13,7 @@ from edgeflare.conform.presentation.conform_words import (
     ending_sentence,
     finding_sections,
     headline,
+    issue_words,
     model_sentence,
     refused_sentence,
     settings_words,
@@ -101,6 +102,7 @@ def _card(one: FoundFault) -> Card:
         ("wrong", wrong_words(one) or "–"),
         ("models", f"{one.failing:,}"),
         *accepted,
+        *([("known issue", known)] if (known := issue_words(one)) else []),
     ]
     return Card(
         id=f"finding-{one.number}",

@@ -200,6 +200,18 @@ def finding_sentence(finding: FoundFault) -> str:
     return f"{title_of(finding)}: {finding.symptom} {when}"
 
 
+def issue_words(finding: FoundFault) -> str:
+    """Return what the world knows of a finding; empty of what is no fault of kernels."""
+    if finding.issue is not None:
+        return finding.issue.sentence
+    if finding.verdict == "undefined":
+        return ""
+    return (
+        f"none is known: `edgeflare export RUN {finding.number}` packs a bug_report.md, ready to"
+        " paste"
+    )
+
+
 def witness_sentence(finding: FoundFault) -> str:
     """Return how wrong a finding is, which arms are, and how many models show it."""
     worst, wrong = worst_words(finding), wrong_words(finding)

@@ -6,7 +6,7 @@ docs/conform.md says what each figure means.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -26,6 +26,9 @@ SIGTERM; or there was nothing left to draw."""
 
 FaultVerdict = Literal["device", "host", "shared", "undefined", "crash", "hang"]
 """Those of the verdicts on models that are findings."""
+
+IssueState = Literal["open", "closed", "merged"]
+"""Of a public thread."""
 
 FaultSymptom = Literal[
     "wrong values",
@@ -202,6 +205,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         condition: predicates that all failing models share and others lack.
         counted: whether it is a fault of the device.
         accepted: the reason that the user gave for it; null for what is new.
+        issue: what the world knows of it; null where nothing is known.
         failing: number of models that fail in this way.
         places: positions of the operators in the model of `--from` that fail so as they stand, of
             equal ones the first.
@@ -221,6 +225,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     condition: tuple[str, ...]
     counted: bool
     accepted: str | None
+    issue: LinkedIssue | None
     failing: CountFromOne
     places: tuple[Count, ...]
     worst: Number | None
@@ -233,6 +238,46 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     def is_new(self) -> bool:
         """Whether it counts for the exit code."""
         return self.counted and self.accepted is None
+
+
+class LinkedIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """What the world knows of a finding.
+
+    Attributes:
+        says: what is wrong, in a line.
+        thread: the public thread, such as "LiteRT#9272"; empty where none is known.
+        state: of the thread when it was read; null without one.
+        read: the month in which it was read, such as "2026-09"; empty without one.
+        work_around: what to do instead; empty where nothing is known.
+
+    """
+
+    says: str
+    thread: str
+    state: IssueState | None
+    read: str
+    work_around: str
+
+    @property
+    def sentence(self) -> str:
+        """What a finding that it is says of it."""
+        instead = f"; instead: {self.work_around}" if self.work_around else ""
+        if not self.thread:
+            return f"{self.says}; no public thread is known{instead}"
+        return f"{self.thread}, {self.state} in {month_words(self.read)}: {self.says}{instead}"
+
+
+def month_words(month: str) -> str:
+    """Return a month such as "2026-09" in words; what is none as it is."""
+    year, _, number = month.partition("-")
+    at = int(number) if number.isdecimal() else 0
+    return f"{_MONTHS[at - 1]} {year}" if 1 <= at <= len(_MONTHS) else month
+
+
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
 
 
 class SmallestStored(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,10 +9,13 @@ import numpy as np
 
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.findings.known_issues import KnownIssue
 from edgeflare.conform.record.conform_document import (
     FaultSymptom,
     FaultVerdict,
     FoundFault,
+    LinkedIssue,
     SmallestStored,
     StoredOperator,
 )
@@ -60,6 +63,7 @@ class ConformFinding:
         smallest: the smallest model that fails so, as far as there was time to look for it.
         accepted: the reason that the user gave for it; None for what is new.
         places: positions of the operators of the user's model that fail so as they stand.
+        issue: what the world knows of it; None where nothing is known.
 
     """
 
@@ -72,6 +76,13 @@ class ConformFinding:
     smallest: SmallestModel
     accepted: str | None = None
     places: tuple[int, ...] = ()
+    issue: KnownIssue | None = None
+
+    @property
+    def key(self) -> FindingKey:
+        """What all models of it share besides the condition."""
+        said = self.judgement
+        return FindingKey(self.operator, self.type, said.verdict, said.symptom, said.counted)
 
     @property
     def counts(self) -> bool:
@@ -90,6 +101,7 @@ class ConformFinding:
             condition=tuple(self.condition.texts),
             counted=self.judgement.counted,
             accepted=self.accepted,
+            issue=None if self.issue is None else _issue(self.issue),
             failing=self.failing,
             places=self.places,
             worst=kept_error(self.judgement.worst),
@@ -107,6 +119,16 @@ class ConformFinding:
                 file=smallest.file,
             ),
         )
+
+
+def _issue(issue: KnownIssue) -> LinkedIssue:
+    return LinkedIssue(
+        says=issue.says,
+        thread=issue.thread,
+        state=issue.state,
+        read=issue.read,
+        work_around=issue.work_around,
+    )
 
 
 def _operator(node: DraftNode) -> StoredOperator:

@@ -10,9 +10,10 @@ import numpy as np
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
-from edgeflare.conform.findings.accepted_findings import AcceptedFinding, accepted_reason
+from edgeflare.conform.findings.accepted_findings import accepted_reason
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup
+from edgeflare.conform.findings.known_issues import KnownFaults
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -92,7 +93,7 @@ class _Shrunk:
 def found_findings(
     rounds: ConformRounds,
     directory: RunDirectory,
-    accepted: Sequence[AcceptedFinding],
+    known: KnownFaults,
     observer: ShrinkObserver,
     over: Callable[[], bool],
 ) -> list[ConformFinding]:
@@ -101,7 +102,7 @@ def found_findings(
     Args:
         rounds: rounds that have ended.
         directory: the run directory.
-        accepted: findings that do not count.
+        known: what is known of faults, and which do not count.
         observer: is shown the progress.
         over: whether there is no time left.
 
@@ -128,10 +129,13 @@ def found_findings(
     judged = _judged_best(shrunk, rounds, graphs)
     numbers = _numbers([*(progress.group.key.counted for progress in shrunk), *joined.counted])
     found = [
-        _finding(number, progress, said, rounds, directory, accepted)
+        _finding(number, progress, said, rounds, directory, known)
         for number, progress, said in zip(numbers, shrunk, judged, strict=False)
     ]
-    found += joined.stored(numbers[len(shrunk) :], directory, accepted)
+    found += [
+        replace(finding, issue=known.issue(finding.key, finding.judgement.wrong, ()))
+        for finding in joined.stored(numbers[len(shrunk) :], directory, known.accepted)
+    ]
     return sorted(found, key=lambda finding: finding.number)
 
 
@@ -248,7 +252,7 @@ def _finding(
     said: tuple[KernelJudgement, Mapping[str, ModelAnswer]],
     rounds: ConformRounds,
     directory: RunDirectory,
-    accepted: Sequence[AcceptedFinding],
+    known: KnownFaults,
 ) -> ConformFinding:
     key, cell = one.group.key, (one.group.key.operator, one.group.key.type)
     observations = [rounds.state.observations[cell][at] for at in one.group.failing]
@@ -262,7 +266,8 @@ def _finding(
     settings = [observation.settings for observation in observations]
     given = {rounds.state.nodes[cell][at].given for at in one.group.failing}
     places = tuple(sorted(place for place in given if place is not None))
-    reason = accepted_reason(key, settings, accepted)
+    reason = accepted_reason(key, settings, known.accepted)
+    issue = known.issue(key, worst.wrong, settings)
     return ConformFinding(
-        number, *cell, one.group.condition, len(judgements), worst, smallest, reason, places
+        number, *cell, one.group.condition, len(judgements), worst, smallest, reason, places, issue
     )

@@ -1,0 +1,144 @@
+"""`edgeflare doctor --known-issues`: what the world knows of faults, and which show on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+
+from rich.markup import escape
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.progress import say
+from edgeflare.conform.conformance_arms import open_conformance
+from edgeflare.conform.findings.known_issues import KnownIssue
+from edgeflare.conform.issue_probe import ProbedIssue, probed_issues
+from edgeflare.devices.device_check import kernel_set_devices
+from edgeflare.devices.profile import Profile, names_all
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.errors import EdgeFlareError
+from edgeflare.pages.page import Sentences, Table
+from edgeflare.pages.terminal import print_blocks
+from edgeflare.trust import Trust
+from edgeflare.untrusted_text import printable
+
+Probed = Mapping[str, Sequence[ProbedIssue]]
+"""What became of issues, by the kernels that they were tried on."""
+
+
+def probed_devices(
+    issues: Sequence[KnownIssue], device: str, trust: Trust
+) -> dict[str, list[ProbedIssue]]:
+    """Try each issue that has a probe on those kernel sets of a device that it names.
+
+    A kernel set that opens no model is told in a line, and left out.
+
+    Args:
+        issues: what is known.
+        device: a device, or one with all its kernel sets.
+        trust: the user's decision on its profile.
+
+    Raises:
+        UserError: there is no such device.
+        InfrastructureError: it does not come up.
+
+    """
+    profiles = (
+        kernel_set_devices(device, trust) if names_all(device) else [find_profile(device, trust)]
+    )
+    found: dict[str, list[ProbedIssue]] = {}
+    for profile in profiles:
+        wanted = [issue for issue in issues if issue.probe and profile.kernels in issue.kernel_sets]
+        if not wanted:
+            continue
+        try:
+            found[profile.kernels] = _probed_on(profile, wanted)
+        except EdgeFlareError as error:
+            if len(profiles) == 1:
+                raise
+            say(Console(stderr=True), f"{profile.name}: {error}")
+    return found
+
+
+def _probed_on(profile: Profile, issues: Sequence[KnownIssue]) -> list[ProbedIssue]:
+    name = escape(printable(profile.name))
+    console = Console(stderr=True)
+    with ExitStack() as stack, console.status(f"opening {name}") as status:
+        opened = open_conformance(profile, stack, lambda: False)
+
+        def tried(done: int) -> None:
+            status.update(f"{name}: {done} of {len(issues)} known issues tried")
+
+        return probed_issues(issues, opened.arms[0], tried)
+
+
+def print_issues(issues: Sequence[KnownIssue], probed: Probed | None) -> None:
+    """Print what is known, a row for each, with what became of it where it was tried."""
+    header = ["issue", "where", "what is wrong, and what to do instead"]
+    rows = [_row(issue, probed) for issue in issues]
+    table = Table.of_words(header if probed is None else [*header, "here"], rows)
+    print_blocks(Console(), table, Sentences([_summary(issues, probed)]))
+
+
+def _row(issue: KnownIssue, probed: Probed | None) -> list[str]:
+    read = f"{issue.thread}, {issue.state}, {issue.read}" if issue.thread else "no thread"
+    where = [f"{issue.operator or issue.arrangement} {', '.join(issue.types)}".strip()]
+    where += [", ".join(issue.condition)] if issue.condition else []
+    where += [f"on {', '.join(issue.kernel_sets)}"] if issue.kernel_sets else []
+    where += [_versions(issue)] if issue.seen else []
+    instead = f"; instead: {issue.work_around}" if issue.work_around else ""
+    row = [read, "; ".join(where), f"{issue.says}{instead}"]
+    return row if probed is None else [*row, _here(issue, probed)]
+
+
+def _versions(issue: KnownIssue) -> str:
+    """Return the versions that have it in words: the first, the last, and the first right one."""
+    last = f" to {issue.seen[-1]}" if issue.seen[1:] else ""
+    fixed = f", right from {issue.fixed}" if issue.fixed else ""
+    return f"{issue.seen[0]}{last}{fixed}"
+
+
+def _here(issue: KnownIssue, probed: Probed) -> str:
+    """Return what became of an issue, by kernel set; that it has no probe, or its kernels none."""
+    found = [
+        f"{kernels}: {tried.outcome}"
+        for kernels, several in probed.items()
+        for tried in several
+        if tried.issue is issue
+    ]
+    return "; ".join(found) or ("not tried" if issue.probe else "no probe")
+
+
+def _summary(issues: Sequence[KnownIssue], probed: Probed | None) -> str:
+    verified = sum(issue.verified for issue in issues)
+    said = (
+        f"{len(issues)} known issues, {verified} of which EdgeFlare's authors saw themselves;"
+        f" {sum(issue.probe is not None for issue in issues)} have a probe."
+    )
+    if probed is None:
+        return f"{said} --probe tries these."
+    tried = {id(one.issue) for several in probed.values() for one in several}
+    shown = {
+        id(one.issue) for several in probed.values() for one in several if one.outcome == "shows"
+    }
+    return f"{said} {len(shown)} of {len(tried)} that were tried show here."
+
+
+def described_issues(
+    issues: Sequence[KnownIssue], probed: Probed | None
+) -> list[dict[str, object]]:
+    """Return all that is known as plain values."""
+    return [
+        {
+            **asdict(one),
+            "here": None
+            if probed is None
+            else {
+                kernels: {"outcome": tried.outcome, "detail": tried.detail}
+                for kernels, several in probed.items()
+                for tried in several
+                if tried.issue is one
+            },
+        }
+        for one in issues
+    ]

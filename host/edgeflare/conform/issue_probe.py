@@ -1,0 +1,98 @@
+"""Known issues tried on kernels: the least model of each, judged by exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
+from edgeflare.conform.findings.known_issues import IssueProbe, KnownIssue
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.operator_verdict import judged
+
+ProbeOutcome = Literal["shows", "otherwise", "right", "refused"]
+"""What became of an issue on some kernels: it fails as the issue says; it fails in another way; it
+is right; the kernels refuse its model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedIssue:
+    """An issue that was tried on the kernels of one place.
+
+    Attributes:
+        issue: the issue.
+        outcome: what became of it.
+        detail: more of it in words; empty where there is nothing to say.
+
+    """
+
+    issue: KnownIssue
+    outcome: ProbeOutcome
+    detail: str = ""
+
+
+def probed_issues(
+    issues: Sequence[KnownIssue],
+    arm: KernelArm,
+    tried: Callable[[int], None] = lambda _: None,
+) -> list[ProbedIssue]:
+    """Try issues on the kernels of one place, each model alone in a fresh process.
+
+    Args:
+        issues: issues that have a probe.
+        arm: runs models there.
+        tried: is called with the number of those that were tried.
+
+    Raises:
+        InfrastructureError: what runs them is lost.
+
+    """
+    found = []
+    for done, issue in enumerate(issues, 1):
+        found.append(_probed(issue, arm))
+        tried(done)
+    return found
+
+
+def _probed(issue: KnownIssue, arm: KernelArm) -> ProbedIssue:
+    probe = issue.probe
+    if probe is None:
+        raise ValueError(f"{issue.name} has no probe")
+    node, model = probe_model(issue.operator, probe)
+    said = _judged(node, model, arm)
+    for _ in range(probe.times - 1):
+        if said.symptom in issue.symptoms:
+            break
+        said = _judged(node, model, arm)
+    return ProbedIssue(issue, _outcome(issue, said), said.detail.partition(";")[0])
+
+
+def _outcome(issue: KnownIssue, said: KernelJudgement) -> ProbeOutcome:
+    if said.symptom in issue.symptoms:
+        return "shows"
+    if said.verdict == "refused":
+        return "refused"
+    return "otherwise" if said.is_finding else "right"
+
+
+def _judged(node: DraftNode, model: PosedModel, arm: KernelArm) -> KernelJudgement:
+    """Return what is said of an answer by exact arithmetic alone, whatever other kernels answer."""
+    (answer,) = arm.run([model])
+    specification = known_operators()[node.operator]
+    return judged(specification, node.type, model.graph, model.operands, {DEVICE: answer})
+
+
+def probe_model(operator: str, probe: IssueProbe) -> tuple[DraftNode, PosedModel]:
+    """Return the operator of a probe, and its model with what that is given."""
+    settings, rng = probe.configuration, np.random.default_rng(probe.constants)
+    graph = known_operators()[operator].build(probe.type, settings, rng)
+    sources = (FRESH,) * len(graph.inputs)
+    node = DraftNode(operator, probe.type, settings, probe.constants, sources)
+    return node, posed(Draft((node,)), {}).whole
