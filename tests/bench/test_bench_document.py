@@ -18,13 +18,12 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from msgspec.structs import replace
 
 from documents import finding
-from edgeflare.bench.bench_document import Bench, write_bench
+from edgeflare.bench.bench_document import Bench, cumulative_success, draw_queries, write_bench
 from edgeflare.bench.bench_table import (
     COLUMNS,
     WHITE_BOX_COLUMNS,
     bench_section,
 )
-from edgeflare.bench.queries_figure import cumulative_success, draw_queries
 from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
 from edgeflare.errors import UserError
 from edgeflare.pages.markdown import markdown_section

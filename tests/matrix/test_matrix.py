@@ -21,7 +21,6 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from edgeflare.matrix.agreement import InputAgreement, agreements
 from edgeflare.matrix.conform_matrix import (
     RetryMatrix,
     conform_matrix,
@@ -30,7 +29,13 @@ from edgeflare.matrix.conform_matrix import (
 )
 from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
-from edgeflare.matrix.matrix import KernelSetFigures, Matrix, StoredTrigger
+from edgeflare.matrix.matrix import (
+    InputAgreement,
+    KernelSetFigures,
+    Matrix,
+    StoredTrigger,
+    agreements,
+)
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import (
     MATRIX,

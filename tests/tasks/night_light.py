@@ -13,7 +13,7 @@ from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.answer_form import ARMS, AnsweredInput, AnswerForm, AnswerWords, Cell
-from edgeflare.pages.answers.package_answers import PageBlocks
+from edgeflare.pages.answers.answer_forms import PageBlocks
 from edgeflare.pages.page import Facts
 from edgeflare.tasks.output_choice import chosen_output
 from edgeflare.tasks.output_values import output_values

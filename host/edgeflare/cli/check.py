@@ -19,8 +19,7 @@ from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_plan import planned_check
-from edgeflare.check.check_run import run_check
+from edgeflare.check.check_run import planned_check, run_check
 from edgeflare.check.further_commands import command_about
 from edgeflare.check.gate_limits import LIMITS, read_limits
 from edgeflare.check.pair_assumptions import assumed_of, assumed_toml, loaded_pair
@@ -28,11 +27,10 @@ from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
-from edgeflare.cli.console import Console
+from edgeflare.cli.console import Console, Quiet, result
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
 from edgeflare.cli.progress import ProgressDisplay, observe
-from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError

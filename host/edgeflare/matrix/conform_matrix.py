@@ -12,8 +12,8 @@ from edgeflare.conform.presentation.conform_words import (
     tried_words,
     worst_words,
 )
-from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
+from edgeflare.matrix.matrix import FEWEST
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count
 

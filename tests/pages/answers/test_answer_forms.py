@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from importlib.metadata import EntryPoint
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -15,13 +17,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from documents import finding
-from edgeflare.pages.answers.answer_form import SIDE, AnsweredInput
+from edgeflare.errors import UserError
+from edgeflare.pages.answers.answer_form import SIDE, AnsweredInput, AnswerForm
+from edgeflare.pages.answers.answer_forms import (
+    PACKAGE_FORMS,
+    PackageAnswers,
+    PageBlocks,
+    recorded,
+    words_of,
+)
 from edgeflare.pages.answers.boxes import SHOWN, DetectionView, ObjectTable, drawn_box
 from edgeflare.pages.answers.classes import ClassesView, ClassTable
 from edgeflare.pages.answers.masks import OPACITY, SMALLEST, MaskGroup, SegmentationView, colour
 from edgeflare.pages.answers.scores import ScoreLine, ThresholdView
 from edgeflare.pages.answers.texts import WORDS, TextTable, TranscriptView
 from edgeflare.pages.answers.values import RegressionView
+from edgeflare.pages.page import Facts, Sentences
+from edgeflare.record.json_types import JsonValue, plain_json
 from edgeflare.report.html.card import answer_pictures
 from structured_views import FACE, MASKS, OBJECTS, TEXTS, structured_finding
 
@@ -296,3 +308,68 @@ def test_the_pictures_of_masks_are_counted() -> None:
     assert answer_pictures(entry) == 2 * (2 + 3)
     assert answer_pictures(finding(**structured_finding("detection"))) == 0
     assert answer_pictures(finding()) == 0
+
+
+ANSWERED = AnsweredInput("trigger", ("original", "device"), None, 0, 0, 1_000)
+VIEW: dict[str, JsonValue] = {
+    "form": "lamp",
+    "head": "",
+    "light": {"original": 1.5, "device": -0.5},
+}
+KEPT = PackageAnswers("", {"original": "off", "device": "on"}, VIEW)
+
+
+@pytest.fixture
+def lamp(monkeypatch: pytest.MonkeyPatch) -> type[AnswerForm]:
+    """Return the form of the package of night lights, which is installed for a test."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tasks"))
+    offered = {
+        "broken": EntryPoint("broken", "no_such_module:Form", "edgeflare.answers"),
+        "lamp": EntryPoint("lamp", "night_light:LampView", "edgeflare.answers"),
+    }
+    monkeypatch.setitem(vars(PACKAGE_FORMS), "_entries", offered)
+    return PACKAGE_FORMS.find("lamp")
+
+
+def test_a_view_is_kept_with_its_decisions_and_opened_as_it_was(lamp: type[AnswerForm]) -> None:
+    view = msgspec.convert(VIEW, lamp)
+    kept = recorded(view, ("original", "device"))
+    assert kept == KEPT
+    assert msgspec.convert(plain_json(kept), PackageAnswers).opened() == view
+    block = kept.opened().block(ANSWERED)
+    assert isinstance(block, PageBlocks)
+    assert block.blocks == (
+        Facts("light beyond dusk", (("original", "+1.500"), ("device", "-0.500"))),
+    )
+    assert words_of("night-light").decision == "Lamp"
+
+
+def test_without_the_package_there_are_the_decisions() -> None:
+    shown = KEPT.opened()
+    assert shown is KEPT
+    assert [shown.decision(arm) for arm in ("original", "twin", "device")] == ["off", "–", "on"]
+    block = KEPT.block(ANSWERED)
+    (words,) = block.blocks
+    assert isinstance(words, Sentences)
+    assert "'lamp'" in words.sentences[0]
+    assert not [*KEPT.wrong("answers[0]")]
+    assert words_of("night-light") == words_of("no-such-task")
+
+
+def test_what_the_form_does_not_have_is_wrong(lamp: type[AnswerForm]) -> None:
+    damaged = PackageAnswers("", {}, {**VIEW, "light": "dark"})
+    assert [*damaged.wrong("answers[0]")] == [
+        "answers[0].view: Expected `object`, got `str` - at `$.light`"
+    ]
+    assert damaged.opened() is damaged
+    assert lamp is PACKAGE_FORMS.find("lamp")
+
+
+def test_a_form_that_no_package_offers_is_refused() -> None:
+    class Shown(AnswerForm, frozen=True, tag_field="form", tag="shown"):
+        """Answers in a form that stands in no entry point."""
+
+    with pytest.raises(
+        UserError, match=r"Shown, which is no form of answers that a package offers"
+    ):
+        recorded(Shown(""), ())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from called_commands import EXAMPLES
-from edgeflare.check.reference_compression import reference_int8
+from edgeflare.check.near import reference_int8
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
