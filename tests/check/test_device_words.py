@@ -70,6 +70,11 @@ def test_what_was_looked_into_is_said() -> None:
         ),
         (
             {},
+            {"operators": (operators(operator_fault(3, issue="LiteRT#1, open")),)},
+            "on values of its own, as it stands; this is LiteRT#1, open",
+        ),
+        (
+            {},
             {"operators": (operators(operator_fault(3), operator_fault(), operator_fault()),)},
             "conform finds MUL (operator 3): wrong values on values of its own, as it stands",
         ),

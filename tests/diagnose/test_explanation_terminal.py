@@ -257,6 +257,12 @@ def test_terminal_and_page_say_the_same_to_do_next(
     assert ("edgeflare repair" in on_page) == ("edgeflare repair" in step)
 
 
+def test_what_the_world_knows_of_the_operator_is_told_with_the_next_step() -> None:
+    one = replace(explanation(SPREAD, "kernel"), issue="PAD there is as in LiteRT#9272")
+    assert words(one).count("which operators of the device are wrong") == 1
+    assert explained_finding(one).next_step.endswith("; PAD there is as in LiteRT#9272")
+
+
 def test_each_verdict_has_a_next_step_in_the_table() -> None:
     assert {name for name, *_ in STEPS} == set(get_args(Name))
 

@@ -168,7 +168,7 @@ def operators(*faults: OperatorFault) -> SeenOperators:
     )
 
 
-def operator_fault(*places: int, operator: str = "MUL") -> OperatorFault:
+def operator_fault(*places: int, operator: str = "MUL", issue: str = "") -> OperatorFault:
     return OperatorFault(
         number=1,
         operator=operator,
@@ -176,6 +176,7 @@ def operator_fault(*places: int, operator: str = "MUL") -> OperatorFault:
         symptom="wrong values",
         condition=("size > 4",),
         places=places,
+        issue=issue,
     )
 
 

@@ -97,7 +97,8 @@ def _faults(operators: SeenOperators) -> Iterator[str]:
         first, more = operators.faults[0], len(operators.faults) - 1
         rest = f", and {more} more" if more else ""
         where = "as it stands" if first.places else "near to how it stands"
-        yield f"conform finds {first} on values of its own, {where}{rest}"
+        known = f"; this is {first.issue}" if first.issue else ""
+        yield f"conform finds {first} on values of its own, {where}{known}{rest}"
 
 
 def _tried(operators: SeenOperators) -> str:

@@ -129,6 +129,7 @@ def _faults(document: ConformDocument) -> Sequence[OperatorFault]:
             symptom=finding.symptom,
             condition=finding.condition,
             places=finding.places,
+            issue="" if finding.issue is None else finding.issue.sentence,
         )
         for finding in document.findings
         if finding.counted

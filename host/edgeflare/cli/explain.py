@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.explain_document import (
     EXPLANATIONS,
     ExplainedFinding,
@@ -32,6 +34,7 @@ from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.pages.page import Table
 from edgeflare.record.atomic_file import write_atomically
@@ -193,15 +196,26 @@ class _ExplanationsOfCall:
                 opening.stop()
                 with observe(self._console) as observer:
                     self._count(observer)
-                    for explain_finding in explain_findings(self._subject, entries, device):
-                        self._explained.append(explain_finding)
-                        entry = explained_finding(explain_finding)
+                    for found in explain_findings(self._subject, entries, device):
+                        explanation = self._with_issue(found, device.provenance)
+                        self._explained.append(explanation)
+                        entry = explained_finding(explanation)
                         self._kept.add(entry)
                         _draw(self._subject.directory, entry, self._subject.header.classes)
                         self._overlays.write(entry)
                         self._count(observer)
         finally:
             opening.stop()
+
+    def _with_issue(self, one: Explanation, device: Provenance) -> Explanation:
+        """Return an explanation with what the world knows of the operator that it names."""
+        onset = one.kernel_onset.onset
+        if one.verdict.name != "kernel" or onset is None:
+            return one
+        from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415 - a room
+
+        content = read_model_file(self._subject.pair.executed)
+        return replace(one, issue=issue_of_operator(content, onset.operator, device))
 
     def _count(self, observer: ProgressDisplay) -> None:
         observer.explained(self._before + len(self._explained), self._total)

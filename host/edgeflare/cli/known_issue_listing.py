@@ -11,12 +11,18 @@ from rich.markup import escape
 from edgeflare.cli.console import Console
 from edgeflare.cli.progress import say
 from edgeflare.conform.conformance_arms import open_conformance
-from edgeflare.conform.findings.known_issues import KnownIssue
+from edgeflare.conform.drafts.model_reading import read_operators
+from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue, known_issues
 from edgeflare.conform.issue_probe import ProbedIssue, probed_issues
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.record.conform_finding import linked_issue
+from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile, names_all
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.errors import EdgeFlareError
+from edgeflare.devices.provenance import Provenance
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pages.page import Sentences, Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.trust import Trust
@@ -122,6 +128,38 @@ def _summary(issues: Sequence[KnownIssue], probed: Probed | None) -> str:
         id(one.issue) for several in probed.values() for one in several if one.outcome == "shows"
     }
     return f"{said} {len(shown)} of {len(tried)} that were tried show here."
+
+
+def issue_of_operator(content: bytes, place: int, device: Provenance) -> str:
+    """Return what the world knows of an operator that a device computes otherwise than the twin.
+
+    Its settings meet an issue's condition; that this is its fault, nobody saw.
+
+    Args:
+        content: the compressed file.
+        place: position of the operator.
+        device: where it is so.
+
+    Returns:
+        A sentence; empty where nothing is known.
+
+    """
+    try:
+        (operator,) = (one for one in read_operators(content).known if one.place == place)
+    except (UserError, ValueError):  # none of it is known, or not this one
+        return ""
+    type_, settings = operator.reading.type, operator.reading.configuration
+    facts = known_operators()[operator.operator].facts(type_, settings)
+    faults = KnownFaults(
+        issues=known_issues(),
+        kernels=device.kernels,
+        runtime=(device.runtime, device.runtime_version),
+    )
+    key = FindingKey(operator.operator, type_, "device", "wrong values", counted=True)
+    issue = faults.issue(key, (DEVICE,), [{**settings, **facts}])
+    if issue is None:
+        return ""
+    return f"{operator.operator} there is as in {linked_issue(issue).sentence}"
 
 
 def described_issues(

@@ -46,6 +46,8 @@ class Explanation:
             finite.
         device_queries: number of inputs that were sent to the device.
         repairable: whether `edgeflare repair` takes the run.
+        issue: what the world knows of the operator in which device and twin begin to differ, in a
+            sentence; empty where nothing is known.
 
     """
 
@@ -58,13 +60,15 @@ class Explanation:
     non_finite: Mapping[Arm, NonFiniteOnset | None]
     device_queries: int
     repairable: bool = False
+    issue: str = ""
 
     @property
     def next_step(self) -> str:
         """What to do next, without a full stop; empty where nothing is known to help."""
         verdict, error = self.verdict, self.compression_error
         if verdict.name != "compression":
-            return _STEPS.get(verdict.which or "", _STEPS[verdict.name])
+            step = _STEPS.get(verdict.which or "", _STEPS[verdict.name])
+            return f"{step}; {self.issue}" if self.issue else step
         if verdict.which is None:
             if error.original is not None:
                 return "mend the original, which has NaN or infinity itself"

@@ -198,6 +198,7 @@ class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
             none.
         places: positions of the model's operators that are wrong so as they stand, on values that
             were drawn for them; empty where only others near to them are.
+        issue: what the world knows of it, in a sentence; empty where nothing is known.
 
     """
 
@@ -207,6 +208,7 @@ class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
     symptom: str
     condition: tuple[str, ...]
     places: tuple[Count, ...]
+    issue: str
 
     @property
     def layers(self) -> tuple[str, ...]:

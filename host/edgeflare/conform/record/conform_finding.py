@@ -101,7 +101,7 @@ class ConformFinding:
             condition=tuple(self.condition.texts),
             counted=self.judgement.counted,
             accepted=self.accepted,
-            issue=None if self.issue is None else _issue(self.issue),
+            issue=None if self.issue is None else linked_issue(self.issue),
             failing=self.failing,
             places=self.places,
             worst=kept_error(self.judgement.worst),
@@ -121,7 +121,8 @@ class ConformFinding:
         )
 
 
-def _issue(issue: KnownIssue) -> LinkedIssue:
+def linked_issue(issue: KnownIssue) -> LinkedIssue:
+    """Return what documents say of a known issue."""
     return LinkedIssue(
         says=issue.says,
         thread=issue.thread,
