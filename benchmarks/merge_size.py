@@ -27,9 +27,9 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.merge.merge_runs import find_owners, merge_rows, merge_runs, opened_parts
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from multiplied_run import MultipliedRun
 
 _SEARCHED = ("--first", "40", "--max-queries", "300", "--find", "compression", "--fail-on", "none")

@@ -57,12 +57,15 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     import time  # noqa: PLC0415
     from contextlib import ExitStack  # noqa: PLC0415
 
-    from edgeflare.check.check_document import CheckRequest  # noqa: PLC0415
     from edgeflare.check.check_folder import CheckFolder  # noqa: PLC0415
     from edgeflare.check.check_run import run_check  # noqa: PLC0415
-    from edgeflare.check.further_commands import command_about  # noqa: PLC0415
     from edgeflare.check.gate_limits import read_limits  # noqa: PLC0415
-    from edgeflare.check.pair_check import PairCheck, UnobservedCheck  # noqa: PLC0415
+    from edgeflare.check.pair_check import (  # noqa: PLC0415
+        PairCheck,
+        UnobservedCheck,
+        check_request,
+        command_about,
+    )
     from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
@@ -73,17 +76,14 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     given = Settings(seeds=None if asked.inputs is None else str(asked.inputs))
     pair = load_pair(asked.pair, given, trust=asked.trust)
     profiles = find_profiles(asked.devices, granted(asked.trust or asked.trust_profiles))
-    request = CheckRequest(
-        about="device" if pair.original is None else "pair",
-        fingerprint=pair.fingerprint(),
-        devices=tuple(profile.name for profile in profiles),
+    request = check_request(
+        pair,
+        profiles,
+        read_limits(asked.gates, pair.gates, asked.gates_file),
         limit=asked.limit,
-        gates=read_limits(asked.gates, pair.gates, asked.gates_file),
-        strict=asked.strict,
         budget=asked.budget,
-        inputs=True,
+        strict=asked.strict,
         near=False,
-        mend=False,
     )
     with ExitStack() as stack:
         folder = CheckFolder.begin(path, request, stack, overwrite=True, resume=False)

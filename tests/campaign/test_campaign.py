@@ -23,8 +23,8 @@ from edgeflare.core.tensor import RawBatch
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from edgeflare_operators import MutationOperator
 from laboratory import Laboratory, untimed
 from linear_laboratory import linear_laboratory

@@ -23,7 +23,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_journal import RunJournal
 from scripted_health import ScriptedDevice, scripted_device
 
 

@@ -21,9 +21,9 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.gate import counting
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
+from edgeflare.run.run_journal import RunJournal
 from laboratory import Laboratory, untimed
 from wrapped_evaluators import Fragile, Mortal
 

@@ -12,7 +12,7 @@ from edgeflare.check.figures.check_figures import (
     NearFigures,
     SearchedModel,
 )
-from edgeflare.check.figures.device import OutputFigures
+from edgeflare.check.figures.device_figures import OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 
 NEAR = SearchedModel(run="near", seeds=8, found=6, nearness_db=38.2, area=0.5, harmed=4)

@@ -13,7 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 import fault_injection
 from called_commands import EXAMPLES, call_here
 from edgeflare.check.check_document import load_check
-from edgeflare.check.figures.device import InvocationVariant
+from edgeflare.check.figures.device_figures import InvocationVariant
 from edgeflare.check.invocation_variants import ReadOutputs, device_variants
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile_lookup import find_profiles

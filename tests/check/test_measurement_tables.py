@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.check.figures.device import OutputFigures
+from edgeflare.check.figures.device_figures import OutputFigures
 from edgeflare.check.measurement_tables import output_rows
 from edgeflare.diagnose.layers.layer_figures import LayerError
 

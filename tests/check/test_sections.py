@@ -24,7 +24,7 @@ from checked_figures import (
 from edgeflare.check.check_page import check_page
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.decisions import ChangedInput
-from edgeflare.check.figures.device import OutputFigures, ScoreError
+from edgeflare.check.figures.device_figures import OutputFigures, ScoreError
 from edgeflare.check.figures.file import ExplainedChanges, SensitiveLayer
 from edgeflare.check.sections import CheckSection, SectionName
 from edgeflare.core.query import Arm

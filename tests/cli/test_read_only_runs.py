@@ -11,7 +11,7 @@ import pytest
 
 from called_commands import EXAMPLE, SMALL, document_of
 from confined_commands import where_it_is_read_only, where_its_disk_is_full
-from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_journal import RunJournal
 
 pytestmark = pytest.mark.slow
 

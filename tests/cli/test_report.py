@@ -19,8 +19,8 @@ from called_commands import EXAMPLE, SMALL, call_here, completed, document_of, r
 from conformed_runs import conformed_run
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.begin_or_resume import begin_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from linear_laboratory import linear_laboratory
 from repaired_example import BY_SHIFTS
 from surveyed_runs import surveyed_run

@@ -18,8 +18,8 @@ from documents import Document
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.begin_or_resume import begin_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from interrupted_commands import started
 from laboratory import untimed
 

@@ -13,8 +13,8 @@ import pytest
 
 from called_commands import call_here, completed, document_of, refused
 from documents import Document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.survey.presentation.survey_words import rare_sentences
 from edgeflare.survey.rare_events.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_document import read_survey

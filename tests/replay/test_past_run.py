@@ -21,10 +21,10 @@ from edgeflare.errors import UserError
 from edgeflare.replay import past_run, replay_run, reproduction_archive
 from edgeflare.replay.failing_operator import where_it_begins
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
 from explained_findings import explained
 from image_interfaces import image_interface

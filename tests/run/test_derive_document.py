@@ -26,9 +26,9 @@ from edgeflare.report.html.run_html import run_html
 from edgeflare.report.run_figures import duplicate_lines
 from edgeflare.report.run_page import print_run, run_page
 from edgeflare.run.derive_document import count_duplicates, derive_document, duplicates_of
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
+from edgeflare.run.run_journal import RunJournal
 from edgeflare_operators.operator_registry import Image
 from laboratory import CLASSES, SIDE, Laboratory, linear
 

@@ -24,9 +24,9 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import FOLDER, LIST, begin_list, list_as
 from edgeflare.record.json_file import MOST, json_bytes, parse_json
 from edgeflare.run.begin_or_resume import resume_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import run_domain
+from edgeflare.run.run_journal import RunJournal
 from edgeflare_operators.operator_registry import Image
 from laboratory import Laboratory
 

@@ -18,10 +18,10 @@ import pytest
 from documents import LISTS, as_json
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 
 PUBLISHED = json.loads((files("edgeflare.run") / "run.schema.json").read_bytes())
 

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from conformed_runs import BOARD
 from edgeflare.check.check_document import CheckDocument, CheckRequest
+from edgeflare.check.check_verdict import judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
-from edgeflare.check.figures.device import (
+from edgeflare.check.figures.device_figures import (
     DeviceFigures,
     InvocationVariant,
     KernelFigures,
@@ -23,7 +24,6 @@ from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, Seen
 from edgeflare.check.gate_limits import read_limits
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.sections import sections_of
-from edgeflare.check.verdict import judge
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice
 

@@ -37,9 +37,9 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder

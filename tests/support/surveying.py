@@ -18,7 +18,7 @@ from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.record.json_types import plain_json
-from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts

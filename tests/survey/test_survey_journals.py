@@ -23,8 +23,8 @@ from damaged_documents import VALUES, damage, places
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.record.json_types import plain_json
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.survey_inputs import AskedGroups, AskedInputs

@@ -19,12 +19,12 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 
 Watch = Callable[[BenchRun], AbstractContextManager[Observer]]
 """Shows the progress of a campaign while the context lasts."""

@@ -32,12 +32,12 @@ from edgeflare.python_callable import is_callable
 from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.record.journal import damaged_journal
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice, RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
 
 

@@ -28,8 +28,8 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.folder import remove_files
 from edgeflare.run.answer_rows import from_rows, to_row
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import device_of
 
 _Ask = Callable[[int], EvaluatedQuery]

@@ -15,8 +15,8 @@ from typing import Protocol
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal import HEALTH_KEY, RunJournal
 from edgeflare.run.journal_rows import NotedHealth
+from edgeflare.run.run_journal import HEALTH_KEY, RunJournal
 
 
 class MonitoredDevice(Protocol):

@@ -18,7 +18,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, require_targets
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.run.journal import HELD_OUT_KEY, RunJournal
+from edgeflare.run.run_journal import HELD_OUT_KEY, RunJournal
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import significant

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from edgeflare.check.causes.cause import Cause
+from edgeflare.check.check_verdict import Name
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import CheckGate
 from edgeflare.check.sections import CheckSection
-from edgeflare.check.verdict import Name
 from edgeflare.models.run_pair import InterfaceDescription
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes

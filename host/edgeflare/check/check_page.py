@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
+from edgeflare.check.check_verdict import Name
 from edgeflare.check.figures.decisions import SHOWN, ChangedInput
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.gates import CheckGate, State
 from edgeflare.check.measurement_tables import measured_sections
 from edgeflare.check.sections import SECTION_OF, STATES
-from edgeflare.check.verdict import Name
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import shortened
 from edgeflare.pages.page import (

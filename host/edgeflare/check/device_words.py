@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.device import InvocationVariant, SeenOperators
+from edgeflare.check.figures.device_figures import InvocationVariant, SeenOperators
 from edgeflare.devices.provenance import Provenance
 from edgeflare.run.run_document import RunDevice
 

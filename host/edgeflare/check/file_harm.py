@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.figures.file import FileFault
 from edgeflare.core.query import Arm
 from edgeflare.statistics.binomial import sign_test

@@ -15,7 +15,7 @@ import msgspec
 from edgeflare.check.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gate_limits import LIMITS
 from edgeflare.check.random_input_faults import failure_here, otherwise_here

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
-from edgeflare.check.figures.device import InvocationVariant
+from edgeflare.check.figures.device_figures import InvocationVariant
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows
 from edgeflare.devices.device import Device

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.dry_run import stage_differences
 from edgeflare.check.answers import FIRST, Answers, changes_between, harmed_inputs
-from edgeflare.check.figures.device import KernelFigures, OutputFigures, ScoreError, StageFigures
+from edgeflare.check.figures.device_figures import (
+    KernelFigures,
+    OutputFigures,
+    ScoreError,
+    StageFigures,
+)
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import dequantize, unpack_rows

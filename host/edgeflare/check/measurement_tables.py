@@ -9,7 +9,7 @@ from typing import Final
 
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.condition_tables import condition_table, repeated_table
-from edgeflare.check.figures.device import DeviceFigures, OutputFigures
+from edgeflare.check.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import significant
 from edgeflare.pages.page import Block, Illustration, Section, Table

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from edgeflare.check.figures.device import OperatorFault, SeenOperators
+from edgeflare.check.figures.device_figures import OperatorFault, SeenOperators
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import conformance_on
 from edgeflare.conform.drafts.cells import chosen_cells

@@ -21,7 +21,7 @@ from edgeflare.check.assumptions.class_names import assumed_classes
 from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.inputs import assumed_inputs
 from edgeflare.check.assumptions.outputs import assumed_outputs
-from edgeflare.check.assumptions.pictures import picture_size
+from edgeflare.check.assumptions.picture_inputs import picture_size
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.compressed_model import open_compressed

@@ -1,26 +1,30 @@
-"""What is checked, who watches it, and what keeps it."""
+"""What is checked, what is asked of it and said to look further, who watches it, what keeps it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from shlex import join
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from edgeflare import __version__
 from edgeflare.check.check_document import CheckDocument, CheckRequest, StoppedBy
+from edgeflare.check.check_verdict import THE_CHECK, computes_as_the_host, judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.gates import judged_gates
 from edgeflare.check.sections import Named, sections_of
-from edgeflare.check.verdict import THE_CHECK, computes_as_the_host, judge
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layers.layers_document import LayersDocument
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 
 _MEASURED: Final = 0.6
@@ -110,6 +114,49 @@ class PairCheck:
         return stopped
 
 
+def check_request(  # noqa: PLR0913 - what users may ask
+    pair: Pair,
+    profiles: Sequence[Profile],
+    gates: Mapping[str, float],
+    *,
+    limit: int | None,
+    budget: float,
+    strict: bool,
+    draws: bool = False,
+    inputs: bool = True,
+    near: bool = True,
+    mend: bool = False,
+) -> CheckRequest:
+    """Return what is asked of a check.
+
+    Args:
+        pair: what is checked.
+        profiles: profiles of the devices.
+        gates: the limits, by the names of the gates.
+        limit: how many of the inputs are asked, at most; None for all.
+        budget: seconds that the check may take.
+        strict: whether each gate has to be decided for a model to ship.
+        draws: whether inputs are drawn, since there is neither an original nor data.
+        inputs: whether the inputs that are looked into are kept, to be shown.
+        near: whether inputs near to them are searched for; none are where inputs are not kept.
+        mend: whether a repair is tried where the file is to blame.
+
+    """
+    model = sha256(read_model_file(pair.compressed)).hexdigest() if draws else ""
+    return CheckRequest(
+        about="device" if pair.original is None else "pair",
+        fingerprint=model or pair.fingerprint(),
+        devices=tuple(profile.name for profile in profiles),
+        limit=limit,
+        gates=dict(gates),
+        strict=strict,
+        budget=budget,
+        inputs=inputs,
+        near=near and inputs,
+        mend=mend,
+    )
+
+
 class CheckObserver(Protocol):
     """Who watches a check."""
 
@@ -154,3 +201,37 @@ class CheckStore(Protocol):
 
     def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
         """Keep an input that is looked into, and return its path in the folder."""
+
+
+_INPUTS: Final = {
+    "check --mend": "--inputs",
+    "layers": "--inputs",
+    "repair": "--seeds",
+    "search": "--seeds",
+    "survey": "--inputs",
+}
+"""The option by which a command takes other inputs than the pair's."""
+
+
+def command_about(pair: str | None, compressed: str, inputs: Path | None, device: str) -> Named:
+    """Return what makes commands about what is checked.
+
+    Args:
+        pair: the folder of its `pair.toml`; None where there is a compressed model alone.
+        compressed: the path of the compressed model.
+        inputs: other inputs than the pair's; None without.
+        device: the name of the first device.
+
+    """
+    return partial(_command, pair, compressed, inputs, device)
+
+
+def _command(pair: str | None, compressed: str, inputs: Path | None, device: str, name: str) -> str:
+    if name == "conform":
+        return join(["edgeflare", name, "--from", pair or compressed, "--device", device])
+    if pair is None:
+        return ""
+    given = [] if inputs is None else [_INPUTS[name], str(inputs)]
+    out = ["--out", f"runs/{Path(pair).resolve().name}-repaired"] if name == "repair" else []
+    words, options = name.split()[:1], name.split()[1:]
+    return join(["edgeflare", *words, pair, *given, "--device", device, *options, *out])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.figures.check_figures import DrawnFigures, DrawnOutput
-from edgeflare.check.figures.device import InvocationVariant
+from edgeflare.check.figures.device_figures import InvocationVariant
 from edgeflare.check.figures.file import SeenLayers
 from edgeflare.check.invocation_variants import INPUTS as VARIED
 from edgeflare.check.invocation_variants import ReadOutputs, device_variants

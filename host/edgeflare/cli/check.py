@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Final
@@ -16,14 +15,13 @@ import typer
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.causes.first_cause import find_cause
-from edgeflare.check.check_document import CheckDocument, CheckRequest
+from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
 from edgeflare.check.check_run import planned_check, run_check
-from edgeflare.check.further_commands import command_about
 from edgeflare.check.gate_limits import LIMITS, read_limits
 from edgeflare.check.pair_assumptions import assumed_of, assumed_toml, loaded_pair
-from edgeflare.check.pair_check import PairCheck
+from edgeflare.check.pair_check import PairCheck, check_request, command_about
 from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
@@ -34,7 +32,6 @@ from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_page
@@ -202,16 +199,16 @@ def check(
         return _write_pair(pair, write_pair, assumed)
     _require_models(pair, named, inputs, assumed, mend=mend)
     profiles = find_profiles(device, decided)
-    request = CheckRequest(
-        about="device" if pair.original is None else "pair",
-        fingerprint=_digest_of_the_model(pair) if draws else pair.fingerprint(),
-        devices=tuple(profile.name for profile in profiles),
+    request = check_request(
+        pair,
+        profiles,
+        read_limits(gate or (), pair.gates, gates),
         limit=limit,
-        gates=read_limits(gate or (), pair.gates, gates),
-        strict=strict,
         budget=read_time("--budget", budget),
+        strict=strict,
+        draws=draws,
         inputs=not no_inputs,
-        near=not (no_near or no_inputs),
+        near=not no_near,
         mend=mend,
     )
     path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
@@ -346,10 +343,6 @@ def _alone(named: _Named) -> Pair:
         )
     path = Path(named.compressed)
     return Pair(path.stem, None, path, path)
-
-
-def _digest_of_the_model(pair: Pair) -> str:
-    return sha256(read_model_file(pair.compressed)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import add_on_fleet
-from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console, Quiet, result, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
@@ -44,22 +44,14 @@ from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import explanation_view
 from edgeflare.report.interface_lines import variables_in_words
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.trust import decided_by_user
 
 PICTURES = "explain"
 """The folder of the pictures in the run directory."""
 
-Run = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN",
-        help="The run directory of a search or a survey.",
-        autocompletion=complete_run,
-    ),
-]
 Findings = Annotated[
     list[str] | None,
     typer.Argument(
@@ -92,7 +84,7 @@ ModelExplorer = Annotated[
 @run_options.with_option_groups
 def explain(
     context: typer.Context,
-    run: Run,
+    run: run_options.FoundRun,
     finding: Findings = None,
     *,
     device: Devices = None,

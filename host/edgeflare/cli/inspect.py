@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ import typer
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import add_on_fleet
-from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console, Quiet, result
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
@@ -48,14 +47,6 @@ LEAST_SEEDS, MOST_SEEDS = 400, 2000
 """Seeds of the pair that are taken, if it has as many: in between as many as inputs, since a line
 that is held out has two seeds of its own, and two inputs. 2,000 of 224 × 224 × 3 take 300 MB."""
 
-Run = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN",
-        help="The run directory of a search or a survey.",
-        autocompletion=complete_run,
-    ),
-]
 Behaviour = Annotated[
     list[str] | None,
     typer.Option(
@@ -110,7 +101,7 @@ _ENDED = {
 @run_options.with_option_groups
 def inspect(
     context: typer.Context,
-    run: Run,
+    run: run_options.FoundRun,
     *,
     behaviour: Behaviour = None,
     hypotheses: Hypotheses = None,

@@ -16,14 +16,15 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from edgeflare.cli.completion import complete_run
 from edgeflare.cli.option_values import require_finite, require_one_of
 from edgeflare.errors import UserError
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.gate import FAIL_ON
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 
 _RUN = "The run"
 
@@ -94,6 +95,14 @@ Trust = Annotated[
     ),
 ]
 
+FoundRun = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="The run directory of a search or a survey.",
+        autocompletion=complete_run,
+    ),
+]
 Original = Annotated[
     str | None,
     typer.Option(

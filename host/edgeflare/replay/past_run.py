@@ -26,11 +26,11 @@ from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
 from edgeflare.run.derive_document import seeds_that_deviate
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare.trust import Trust, has_changed, is_agreed, keep_agreed

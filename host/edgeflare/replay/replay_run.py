@@ -25,13 +25,13 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import resume_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_differences import made_by
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 
 STRATEGY = "replay"
 """What the document of a replay calls its strategy."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.record.journal import reporting_damage
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_differences import differences, require_same
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 
 OTHER_HOSTS_KEY: Final = "other_hosts"
 """The key of `about` under which the journal has a line for each difference."""

@@ -26,7 +26,6 @@ from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.finding_outcomes import SortedFindings, sort_findings
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
-from edgeflare.run.journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.replay_outcome import replay_outcome
@@ -42,6 +41,7 @@ from edgeflare.run.run_document import (
     to_json,
 )
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, undelegated
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.systematic.differences import systematic_differences

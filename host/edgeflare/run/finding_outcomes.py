@@ -16,7 +16,6 @@ from edgeflare.core.query import Arm, Outcome, same_decisions
 from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded_views
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.harm import harm_of
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     REPETITIONS,
     ChainRow,
@@ -28,6 +27,7 @@ from edgeflare.run.nearness import is_near, is_strong
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Distortion, Finding, Refined
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import device_of
 
 

@@ -15,9 +15,9 @@ from edgeflare.errors import UserError
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import require_whole
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
+from edgeflare.run.run_journal import RunJournal
 
 
 def load_document(directory: RunDirectory) -> RunDocument:

@@ -10,7 +10,6 @@ from typing import Any
 from edgeflare.core.query import Arm
 from edgeflare.run.finding_outcomes import SortedFindings
 from edgeflare.run.harm import count_harms, harm_of_entry
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -21,6 +20,7 @@ from edgeflare.run.journal_rows import (
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Duplicates, HarmTotals, Totals
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 
 OVERHEAD: tuple[Role, ...] = ("seed", "test", "verify", "canary")
 """Roles of inputs that are evaluated outside of the search."""

@@ -20,9 +20,9 @@ from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import reporting_damage
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.run_warnings import MOST_TIED
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 from edgeflare.statistics.binomial import exact_interval

@@ -34,12 +34,12 @@ from edgeflare.record.folder import remove_files
 from edgeflare.record.journal import reporting_damage
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import ChainRow
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.gates.gate_judgement import JudgedGates

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.input_source import GivenInputs
-from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
+from edgeflare.check.assumptions.picture_inputs import assumed_pictures, picture_size
 from edgeflare.domains.array_domain import DTYPES
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite_graph import Graph, GraphTensor

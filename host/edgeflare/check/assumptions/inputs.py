@@ -16,7 +16,7 @@ from edgeflare.check.assumptions.arrays import (
 )
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.input_source import GivenInputs
-from edgeflare.check.assumptions.pictures import assumed_pictures, picture_size
+from edgeflare.check.assumptions.picture_inputs import assumed_pictures, picture_size
 from edgeflare.core.tensor import without_ones
 from edgeflare.domains.audio.audio_domain import DEFAULT_SAMPLE_RATE
 from edgeflare.domains.audio.sound_seeds import sound_format

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.figures.file import FaultKind, FileFault
 from edgeflare.check.gates import CheckGate
 from edgeflare.core.query import Arm

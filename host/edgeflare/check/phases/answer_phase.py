@@ -20,7 +20,7 @@ from edgeflare.check.answers import (
 )
 from edgeflare.check.figures.data import OtherReading
 from edgeflare.check.figures.decisions import SHOWN
-from edgeflare.check.figures.device import DeviceFigures, OutputFigures
+from edgeflare.check.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.check.kernel_comparison import kernel_figures, output_figures, score_error
 from edgeflare.check.pair_check import PairCheck
 from edgeflare.check.phases.check_record import ANSWERS_UNTIL, CheckRecord

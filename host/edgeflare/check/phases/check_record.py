@@ -10,10 +10,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from edgeflare.check.check_document import CheckDocument, StoppedBy
+from edgeflare.check.check_verdict import LOST, THE_CHECK
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.device import DeviceFigures
+from edgeflare.check.figures.device_figures import DeviceFigures
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
-from edgeflare.check.verdict import LOST, THE_CHECK
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import UserError
 

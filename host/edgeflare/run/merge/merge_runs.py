@@ -17,12 +17,12 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import ClaimedFolder
 from edgeflare.record.journal import DamagedJournalError, reporting_damage
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import REPETITIONS
 from edgeflare.run.merge.merge_description import describe_merged
 from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
 from edgeflare.run.run_directory import FIXED_FILES, RUN, RunDirectory, fixed_name, list_journals
 from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_rows import KEYS, Row
 
 GROUP = 100

@@ -12,7 +12,7 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare_events.rare_rate import RarePlan, RareProgress, RareRate

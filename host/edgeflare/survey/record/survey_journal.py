@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import NO_DECISION, SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.items.survey_facts import Flags, Floats, Numbers, SurveyFacts
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, noted_plan

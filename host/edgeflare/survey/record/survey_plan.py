@@ -18,7 +18,7 @@ from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
 from edgeflare.record.json_types import Count, Number, plain_json
 from edgeflare.record.request import DERIVED, Option, require_same_request
-from edgeflare.run.journal import RunJournal
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell

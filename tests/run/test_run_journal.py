@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.coverage_figures import noted_coverage
-from edgeflare.run.journal import RunJournal
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -31,6 +30,7 @@ from edgeflare.run.journal_rows import (
     screening_sha256,
     white_box_spent,
 )
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import DeviceRow, HostRow
 
 blobs = st.none() | st.binary(min_size=1, max_size=12)

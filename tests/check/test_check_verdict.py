@@ -22,14 +22,14 @@ from checked_figures import (
     layer_figures,
 )
 from edgeflare.check.causes.cause import Rule
+from edgeflare.check.check_verdict import ShipVerdict, judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell
 from edgeflare.check.figures.data import OtherReading
 from edgeflare.check.figures.decisions import ClassLoss
-from edgeflare.check.figures.device import StageFigures
+from edgeflare.check.figures.device_figures import StageFigures
 from edgeflare.check.gate_limits import read_limits
 from edgeflare.check.gates import judged_gates
-from edgeflare.check.verdict import ShipVerdict, judge
 from edgeflare.core.query import Arm
 from edgeflare.run.systematic.figures import (
     ClippedOutput,
