@@ -142,7 +142,12 @@ def _same_start(request: StartRequest) -> bool:
     ours = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     theirs = request.environment.get("PYTHONPATH", "").split(os.pathsep)
     beside = filter(os.path.isdir, set(theirs) - set(ours))
-    return all(_PACKAGES.issuperset(os.listdir(folder)) for folder in beside)
+    return all(_of_no_concern(os.listdir(folder)) for folder in beside)
+
+
+def _of_no_concern(names: list[str]) -> bool:
+    """Return whether a folder has our packages, or others that were installed, and nothing else."""
+    return _PACKAGES.issuperset(names) or any(name.endswith(".dist-info") for name in names)
 
 
 def _heeded(environment: Mapping[str, str]) -> dict[str, str]:

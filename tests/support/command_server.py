@@ -13,6 +13,7 @@ import ast
 import atexit
 import contextlib
 import gc
+import importlib
 import io
 import os
 import select
@@ -23,6 +24,7 @@ from importlib import import_module
 from struct import Struct
 from typing import Final
 
+from edgeflare.class_registry import InstalledClasses
 from edgeflare.devices.transports import child_agent
 from edgeflare_agent.runtime import fork_server_process
 from forked_agents import fork_agents
@@ -137,6 +139,22 @@ def _become(folder: bytes, environment: list[bytes], descriptors: list[int]) -> 
     os.chdir(folder)
     os.environb.clear()
     os.environb.update(zip(environment[::2], environment[1::2], strict=True))
+    beside = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    if added := [one for one in beside if one not in sys.path]:
+        sys.path[1:1] = added
+        _forget_installed()
+
+
+def _forget_installed() -> None:
+    """Look anew for installed packages, which this process has beside those of its parent."""
+    importlib.invalidate_caches()
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("edgeflare.", "edgeflare_operators.")):
+            for one in vars(module).values():
+                if isinstance(one, InstalledClasses):
+                    vars(one).pop("_entries", None)
+                elif hasattr(one, "cache_clear"):
+                    one.cache_clear()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 A start of `edgeflare` takes more than a second of CPU, nearly all of it for imports. The program
 here asks a process that has imported them for a fork, which has the arguments, folder, environment
-and descriptors of the program, and ends by its signals. Where PYTHONPATH has packages beside
-EdgeFlare, and others than the other process has, it starts the command itself.
+and descriptors of the program, and ends by its signals. It finds packages that are installed in
+folders of PYTHONPATH. Where such a folder has modules that no package says to be its own, which may
+take the place of others, the program starts the command itself.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from pathlib import Path
 
 from forked_agents import agents_socket
 
+_BESIDE = os.environ.get("PYTHONPATH", "")
+"""Packages that all tests have beside EdgeFlare."""
+
 _PROGRAM = """#!{python} -IS
 import os, signal, socket, sys
 
 beside = os.environ.get("PYTHONPATH", "")
-if beside != {beside!r} and any(map(os.path.isdir, filter(None, beside.split(os.pathsep)))):
+folders = [one for one in beside.split(os.pathsep) if one and os.path.isdir(one)]
+if beside != {beside!r} and not all(
+    any(name.endswith(".dist-info") for name in os.listdir(one)) for one in folders
+):
     os.execv({command!r}, sys.argv)
 server = socket.socket(socket.AF_UNIX)
 server.connect({path!r})
@@ -62,7 +69,7 @@ def forked_edgeflare(**environment: str) -> Path:
         [sys.executable, Path(__file__).with_name("command_server.py"), socket, agents_socket()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **environment},
+        env={**os.environ, "PYTHONPATH": _BESIDE, **environment},
     )
     atexit.register(_end, server, folder)
     assert server.stdout is not None
@@ -90,7 +97,7 @@ def _write(program: Path, socket: Path, started: str, begin: int) -> None:
         command=str(command),
         path=str(socket),
         begin=begin,
-        beside=os.environ.get("PYTHONPATH", ""),
+        beside=_BESIDE,
     )
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
