@@ -14,7 +14,8 @@ run in order, in a new folder that holds the examples. What a block is for stand
     ```python            runs
     ```text              is for readers
 
-Only addresses and places that belong to the reader's machines are replaced. What README.md does
+Only addresses and places that belong to the reader's machines are replaced, and what makes some
+commands briefer. What README.md does
 with its first run is done once: a page that shows such a command in the same words goes on with a
 copy of that run. Blocks of `ELSEWHERE` are parsed alone. `edgeflare` is forked from a process that
 has imported it, unless a page has installed a package beside it.
@@ -79,8 +80,17 @@ ELSEWHERE: Mapping[str, str] = {
     "edgeflare search examples/fashion_lenet4 --limit 1 --max-queries 300": "cli/test_report.py",
     "edgeflare replay runs/theirs": "cli/test_replay.py",
     "edgeflare explain runs/theirs": "cli/test_explain.py",
+    "edgeflare search examples/face_detection --dry-run": "cli/test_examples_of_other_domains.py",
+    "edgeflare search examples/fashion_lenet4 --limit 5": "cli/test_replay.py",
 }
 """Blocks of stories by how they begin, and the tests that run such commands."""
+
+BRIEFER: Mapping[str, str] = {
+    "--out runs/verdict": "--limit 20 --out runs/verdict",
+    "limit=80": "limit=20",
+    'severities="1-3"': 'severities="1"',
+}
+"""What is replaced, so that commands ask fewer inputs than those of a reader."""
 
 ABSENT: Mapping[str, Callable[[], bool]] = {
     "openssl": lambda: shutil.which("openssl") is None,
@@ -135,6 +145,7 @@ class Stage:
             "192.168.1.20": "127.0.0.1",
             "0.0.0.0": "127.0.0.1",  # noqa: S104 - replaced, not bound
             "50051": str(free_port()),
+            **BRIEFER,
         }
         if old_board is not None:
             self._replaced["/opt/old-board/bin/python"] = str(old_board)
