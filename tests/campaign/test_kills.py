@@ -10,7 +10,7 @@ import pytest
 from campaign_kills import Campaign, Victim, kill_many
 from documents import Document
 
-TIMES: dict[Victim, int] = {"host": 2, "agent": 2, "worker": 5}
+TIMES: dict[Victim, int] = {"host": 1, "agent": 1, "worker": 3}
 """How often each is killed; a worker is one of either side, by chance."""
 
 pytestmark = pytest.mark.slow

@@ -83,14 +83,15 @@ def test_the_findings_are_explained_reported_and_exported(
     found = document_of(searched.run)["findings"]
     assert found
     assert all(one["verified"] and one["strength"] > 0.0 for one in found)
-    completed("explain", searched.run, "--device", "emulated-builtin")
-    explained = document_of(searched.run, "explain.json")["findings"]
-    assert explained.keys() == {str(one["seed_id"]) for one in found}
+    first = str(found[0]["seed_id"])
+    if document_of(searched.run)["pair"].get("domain") == "audio":  # layers of detectors are slow
+        completed("explain", searched.run, first, "--device", "emulated-builtin")
+        assert document_of(searched.run, "explain.json")["findings"].keys() == {first}
     completed("report", searched.run, "--html", "--junit", "--csv")
     assert (searched.run / "findings.csv").read_text().count("\n") == 1 + len(found)
     if document_of(searched.run)["pair"].get("domain") == "audio":
         assert (searched.run / "report.html").read_text().count("<audio") >= 2 * len(found)
-    completed("export", searched.run, found[0]["seed_id"], "--out", tmp_path / "one.zip")
+    completed("export", searched.run, first, "--out", tmp_path / "one.zip")
     again = reproduce(unpacked(tmp_path / "one.zip", tmp_path / "one"))
     assert again.returncode == 0, again.stdout + again.stderr
     assert "It deviates here too." in again.stdout
@@ -149,7 +150,7 @@ def test_chosen_operators_of_sounds_alone_are_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("find", ["compression", "kernel"])
 def test_other_deviations_of_objects_are_searched_for(find: str, tmp_path: Path) -> None:
-    limits = ("--first", "2", "--max-queries", "40", "--shrink", "0")
+    limits = ("--first", "2", "--max-queries", "20", "--shrink", "0")
     options = ("--find", find, "--fail-on", "none", "--out", tmp_path / "run")
     completed("search", FACES, *limits, *options)
     findings = document_of(tmp_path / "run")["findings"]
@@ -187,7 +188,7 @@ def test_anchors_of_a_file_give_the_findings_of_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", [WORDS, FACES], ids=["words", "faces"])
 def test_strategies_are_compared(example: Path, tmp_path: Path) -> None:
-    limits = ("--first", "2", "--max-queries", "30", "--rng-seeds", "1")
+    limits = ("--first", "1", "--max-queries", "10", "--rng-seeds", "1")
     strategies = ("--strategies", "boundary,random")
     completed("bench", example, *strategies, *limits, "--out", tmp_path / "bench")
     runs = document_of(tmp_path / "bench", "bench.json")["runs"]
@@ -200,6 +201,6 @@ def test_compressions_of_a_detector_are_ranked(tmp_path: Path) -> None:
     shutil.copy(other / "original.tflite", other / "compressed.tflite")
     text = (other / "pair.toml").read_text()
     (other / "pair.toml").write_text(text.replace('"face-detection"', '"uncompressed"'))
-    limits = ("--first", "2", "--max-queries", "30", "--rng-seeds", "1", "--shrink", "0")
+    limits = ("--first", "1", "--max-queries", "5", "--rng-seeds", "1", "--shrink", "0")
     said = completed("rank", FACES, other, *limits, "--out", tmp_path / "rank")
     assert "uncompressed" in said.out + said.err

@@ -27,7 +27,7 @@ PLAIN = (
     *("survey", str(EXAMPLE), "--conditions", "contrast,brightness", "--severities", "1,5"),
     *("--first", "60", "--device-queries", "60", "--findings", "2"),
 )
-RARE = (*PLAIN, "--rare", "--rare-queries", "150")
+RARE = (*PLAIN, "--rare", "--rare-queries", "100")
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_what_was_found_is_written_and_said(surveyed: tuple[Path, str]) -> None:
     assert len(rare["repetitions"]) == 10
     assert rare["thresholds"] == sorted(rare["thresholds"], reverse=True)
     assert rare["host_queries"] > 10 * rare["device_queries"]
-    assert document["plan"]["rare_queries"] == 150
+    assert document["plan"]["rare_queries"] == 100
     said = " ".join(rare_sentences(read_survey(RunDirectory(folder))))
     assert f"Rare events {said}" in " ".join(out.split())
 
@@ -70,11 +70,11 @@ def test_the_survey_beside_it_is_as_without_it(surveyed: tuple[Path, str], tmp_p
     plain = survey_of(tmp_path / "run")
     assert plain["rare"] is None
     assert plain["plan"].pop("rare_queries") is None
-    assert with_it["plan"].pop("rare_queries") == 150
+    assert with_it["plan"].pop("rare_queries") == 100
     assert with_it["overall"]["deviation"]["seen"] > 0
     assert "rare events" not in with_it["sentence"]
     few, *others = [one for one in with_it["warnings"] if one not in plain["warnings"]]
-    assert few.startswith("--rare-queries 150: so few tell little of rare events")
+    assert few.startswith("--rare-queries 100: so few tell little of rare events")
     assert plain == {**with_it, "rare": None, "warnings": plain["warnings"]}
     assert others == []
     assert plain["device_queries"] == 60
@@ -109,8 +109,8 @@ def test_stopped_and_killed_within_it_goes_on_to_the_same_result(
 
 def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str]) -> None:
     for options, begun in (
-        (PLAIN, "with --rare-queries 150, not without --rare-queries"),
-        ((*PLAIN, "--rare"), "with --rare-queries 150, not 2000"),
+        (PLAIN, "with --rare-queries 100, not without --rare-queries"),
+        ((*PLAIN, "--rare"), "with --rare-queries 100, not 2000"),
     ):
         said = refused(*options, "--out", surveyed[0], "--resume")
         complaint = said
@@ -133,13 +133,13 @@ def test_a_task_without_margins_is_refused(tmp_path: Path) -> None:
 
 def test_a_dry_run_says_what_it_takes(tmp_path: Path) -> None:
     said = completed(*RARE, "--out", tmp_path / "run", "--dry-run")
-    assert "then rare events, about 150 device queries more, and at least about 45" in said.out
+    assert "then rare events, about 100 device queries more, and at least about 45" in said.out
 
 
-def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(tmp_path: Path) -> None:
-    few = (*PLAIN, "--rare", "--rare-queries", "100")
-    completed(*few, "--out", tmp_path / "run")
-    rare = survey_of(tmp_path / "run")["rare"]
+def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(
+    surveyed: tuple[Path, str],
+) -> None:
+    rare = survey_of(surveyed[0])["rare"]
     shells = len(rare["thresholds"]) + 1
     checks = 1 + 1 + 10  # the input asked again before the pilot, after it, and after repetitions
     assert rare["device_queries"] == pytest.approx(45 * shells + checks, abs=25)

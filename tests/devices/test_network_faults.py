@@ -46,7 +46,7 @@ Images = NDArray[np.float32]
 Start = Callable[..., Any]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-FAULTS = 60
+FAULTS = 36
 PLAN = Plan("random", Goal(Find.ANY), ("board",), first=16, max_queries=150)
 COVERING = Plan("boundary", Goal(), ("board",), first=4, max_queries=60, coverage=(0.0, 0.5))
 

@@ -14,14 +14,19 @@ from edgeflare.repair.judging.judgement_inputs import judged_sets
 
 
 @contextmanager
-def brief_repairs() -> Iterator[None]:
+def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
     """Have repairs take a seventh of the inputs, which is enough for a gain to be sure.
 
     Latencies are rough: nobody may look at their figures, or choose by them.
+
+    Args:
+        judged: inputs to judge by.
+        fitted: inputs to fit with.
+
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_run, "FIT_INPUTS", 100)
-        patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=240))
+        patch.setattr(repair_run, "FIT_INPUTS", fitted)
+        patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=judged))
         patch.setattr(judgement_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)

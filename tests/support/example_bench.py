@@ -18,7 +18,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), first=8, max_queries=80)
+PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), first=8, max_queries=50)
 GRID = Grid(("random", "dflare"), (0, 1), "dflare", PLAN)
 
 

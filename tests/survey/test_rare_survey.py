@@ -87,7 +87,7 @@ def brute_force(opened: OpenedPair, event: RareEvent, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("event", [RareEvent(Arm.ORIGINAL, 0.05), RareEvent(Arm.TWIN)])
 def test_splitting_and_brute_force_agree(opened: OpenedPair, event: RareEvent) -> None:
-    happened = brute_force(opened, event, 6000)
+    happened = brute_force(opened, event, 2500)
     told: list[RareProgress] = []
     plan = RarePlan(SMALL, repetitions=6, device_queries=600)
     survey = survey_rare_event(
