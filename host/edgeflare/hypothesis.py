@@ -58,9 +58,9 @@ class UnitHypothesis:
     function: HypothesisFunction
     built_in: bool = False
 
-    def __call__(self, one: InspectedInput) -> float | bool:
+    def __call__(self, inspected: InspectedInput) -> float | bool:
         """Return what it is on one input, as the function does."""
-        return self.function(one)
+        return self.function(inspected)
 
 
 def hypothesis(name: str) -> Callable[[HypothesisFunction], UnitHypothesis]:

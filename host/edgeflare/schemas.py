@@ -215,8 +215,8 @@ def _named_together(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"enum": [*named, *null]}, *others]
 
 
-def _enumerated(one: Mapping[str, Any]) -> list[Any]:
-    return [one["const"]] if "const" in one else one.get("enum", [])
+def _enumerated(choice: Mapping[str, Any]) -> list[Any]:
+    return [choice["const"]] if "const" in choice else choice.get("enum", [])
 
 
 if __name__ == "__main__":

@@ -237,11 +237,11 @@ class CapturedArm:
         self._stack = ExitStack()
         self._places: dict[int, CapturedNeurons] = {}
 
-    def covered(self, one: Input, seed_id: int) -> NDArray[np.bool_]:
+    def covered(self, input_: Input, seed_id: int) -> NDArray[np.bool_]:
         """Return which neurons an input covers: (thresholds, neurons).
 
         Args:
-            one: the input, of the pair's domain.
+            input_: the input, of the pair's domain.
             seed_id: the seed that it comes from, which decides the device.
 
         Raises:
@@ -249,7 +249,7 @@ class CapturedArm:
             ProbeFailed: the model gives no answer.
 
         """
-        rows = self._model.rows(one[None], [seed_id])
+        rows = self._model.rows(input_[None], [seed_id])
         arrays = unpack_rows(self._model.evaluator.signature.inputs, rows)
         index = device_of(seed_id, len(self._opened.devices)) if self._arm is Arm.DEVICE else 0
         for _ in range(MOST_RECOVERIES):

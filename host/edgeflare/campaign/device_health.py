@@ -211,11 +211,11 @@ class Canaries:
         last = self._asked[index] // every
         return extra + [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
 
-    def _check(self, canary: _Canary, one: EvaluatedQuery, ask: _Ask) -> None:
+    def _check(self, canary: _Canary, query: EvaluatedQuery, ask: _Ask) -> None:
         record, reference = self._record, self._references[canary.index][1]
         readings, name = record.readings[canary.index], record.devices[canary.index].profile.name
         self._thermometer.read_unless_recent(canary.index)
-        repetition = one.repeated(reference)
+        repetition = query.repeated(reference)
         readings.count_canary(repetition)
         if repetition == "varied":
             record.warn(
@@ -231,7 +231,7 @@ class Canaries:
                 self._fail(canary.index)
                 raise InfrastructureError(line)
             record.warn(
-                f"{name} answered its canary, seed {canary.seed_id}, with {self._decided(one)}"
+                f"{name} answered its canary, seed {canary.seed_id}, with {self._decided(query)}"
                 f" instead of {self._decided(reference)} once, and rightly when asked again"
             )
         record.keep()
@@ -277,8 +277,8 @@ class Canaries:
             " queries: what it answered since then is not to be trusted; look after the device"
         )
 
-    def _decided(self, one: EvaluatedQuery) -> str:
-        answer = one.outcome[Arm.DEVICE]
+    def _decided(self, query: EvaluatedQuery) -> str:
+        answer = query.outcome[Arm.DEVICE]
         if answer.failure is not None or answer.decision is None:
             return answer.failure or "no decision"
         decoder = self._reading.decoders[Arm.DEVICE]
@@ -286,11 +286,11 @@ class Canaries:
             return decoder.describe_answer(answer) if decoder.shows_seeds else "certain values"
         return f"class {decoder.describe(answer.decision)}"
 
-    def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
+    def _write(self, n: int, canary: _Canary, query: EvaluatedQuery) -> None:
         if canary.extra:
             return
         asked = self._seeds.input_of(canary.seed_id)
-        row = to_row(self._reading, "canary", canary.seed_id, n, asked, one)
+        row = to_row(self._reading, "canary", canary.seed_id, n, asked, query)
         self._journal.write_answers([row])
 
     def _index(self, seed_id: int) -> int:

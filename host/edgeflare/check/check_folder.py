@@ -85,11 +85,11 @@ class CheckFolder:
         (self.path / "layers").mkdir(exist_ok=True)
         write_atomically(self.path / "layers" / LAYERS, layers_bytes(table))
 
-    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
+    def keep_input(self, seed_id: int, input_: Input, domain: Domain) -> str:
         """Keep an input that is looked into, and return its path in the folder."""
         name = f"inputs/{seed_id:06d}{domain.suffix}"
         (self.path / "inputs").mkdir(exist_ok=True)
-        write_atomically(self.path / name, domain.encode_file(one))
+        write_atomically(self.path / name, domain.encode_file(input_))
         return name
 
     def keep_folder(self, name: str) -> None:

@@ -152,29 +152,29 @@ class _LookedAt:
 
 
 def _looked_at(
-    device: str, one: ChangedInput, stored: StoredView, most: PageAllowance
+    device: str, changed: ChangedInput, stored: StoredView, most: PageAllowance
 ) -> _LookedAt:
-    facts = [(str(arm), words) for arm, words in one.said.items()]
-    facts += [("right", one.right)] if one.right else []
-    facts += [("file", one.name)] if one.name != str(one.seed_id) else []
+    facts = [(str(arm), words) for arm, words in changed.said.items()]
+    facts += [("right", changed.right)] if changed.right else []
+    facts += [("file", changed.name)] if changed.name != str(changed.seed_id) else []
     shots = shot_groups((stored,), most)
-    reference = Arm.ORIGINAL if Arm.ORIGINAL in one.said else Arm.TWIN
-    views = {stored.what: [view.opened() for view in one.answers]}
+    reference = Arm.ORIGINAL if Arm.ORIGINAL in changed.said else Arm.TWIN
+    views = {stored.what: [view.opened() for view in changed.answers]}
     blocks = answer_blocks(views, (str(reference), str(Arm.DEVICE)), shots, most.picture)
     shots = answered_shots(shots, blocks)
     return _LookedAt(
-        id=f"shown-{device}-{one.seed_id}",
-        entry=one,
-        title=one.change,
+        id=f"shown-{device}-{changed.seed_id}",
+        entry=changed,
+        title=changed.change,
         facts=tuple(facts),
         shots=shots,
         answers=without_shown(shots, blocks[stored.what]),
     )
 
 
-def _view(domain: Domain, folder: Path, one: ChangedInput) -> InputView | None:
+def _view(domain: Domain, folder: Path, changed: ChangedInput) -> InputView | None:
     try:
-        return domain.view_file(read_regular(path_inside(folder, one.file), MOST_BYTES))
+        return domain.view_file(read_regular(path_inside(folder, changed.file), MOST_BYTES))
     except OSError:
         return None
 

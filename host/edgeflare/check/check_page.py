@@ -263,14 +263,14 @@ def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
     return Cards(cards, most=SHOWN, noun="input", brief=_BRIEF_CARD)
 
 
-def _card(one: ChangedInput, device: str, *, several: bool) -> Card:
+def _card(changed: ChangedInput, device: str, *, several: bool) -> Card:
     on = f" on {device}" if several else ""
-    right = f"; right: {one.right}" if one.right else ""
-    twin = f"; twin: {one.said[Arm.TWIN]}" if Arm.ORIGINAL in one.said else ""
+    right = f"; right: {changed.right}" if changed.right else ""
+    twin = f"; twin: {changed.said[Arm.TWIN]}" if Arm.ORIGINAL in changed.said else ""
     return Card(
-        id=f"{device}-{one.seed_id}" if several else f"input-{one.seed_id}",
-        number=shortened(one.name, _NAME),
-        title=f"{one.change}{on}{right}{twin}",
+        id=f"{device}-{changed.seed_id}" if several else f"input-{changed.seed_id}",
+        number=shortened(changed.name, _NAME),
+        title=f"{changed.change}{on}{right}{twin}",
     )
 
 

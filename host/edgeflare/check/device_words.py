@@ -63,10 +63,10 @@ def sure_of_devices(figures: CheckFigures) -> Iterator[str]:
             yield f"{f'{device.known.name}: ' if len(seen) > 1 else ''}{'; '.join(said)}"
 
 
-def _same(one: _SeenDevice) -> Iterator[str]:
+def _same(device: _SeenDevice) -> Iterator[str]:
     """Yield in which ways a device gives the same outputs."""
-    ways = ["twice"] if one.repeated and not one.unsteady else []
-    for variant in one.variants:
+    ways = ["twice"] if device.repeated and not device.unsteady else []
+    for variant in device.variants:
         if variant.failed or variant.changed or _far(variant):
             continue
         ways.append(f"{variant.way}{' but for rounding' if variant.others else ''}")

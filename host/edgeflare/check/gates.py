@@ -123,10 +123,10 @@ def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[Che
         )
 
 
-def _as_on_host(name: str, one: DrawnFigures) -> str:
+def _as_on_host(name: str, device: DrawnFigures) -> str:
     if name == "failures":
-        return f"an answer to each of {one.inputs} inputs that the host answers"
-    return f"nothing is computed otherwise than by rounding, on {one.inputs} inputs"
+        return f"an answer to each of {device.inputs} inputs that the host answers"
+    return f"nothing is computed otherwise than by rounding, on {device.inputs} inputs"
 
 
 def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
@@ -163,9 +163,9 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
     )
 
 
-def _of_cell(known: FieldFigures, one: FieldCell) -> str:
+def _of_cell(known: FieldFigures, cell: FieldCell) -> str:
     return (
-        f"{one.condition} at severity {one.severity} costs {one.net:.1%} net, beside"
+        f"{cell.condition} at severity {cell.severity} costs {cell.net:.1%} net, beside"
         f" {max(0.0, known.unchanged.net):.1%} without it"
     )
 

@@ -135,11 +135,11 @@ def _in_batches(invocation: Invocation, signature: Signature) -> Invocation | No
     )
 
 
-def _holds_batches(one: Signature, batched: Signature) -> bool:
+def _holds_batches(signature: Signature, batched: Signature) -> bool:
     """Whether each output has as many items as a batch."""
-    return [(_BATCH, *tensor.shape[1:]) for tensor in one.outputs] == [
+    return [(_BATCH, *tensor.shape[1:]) for tensor in signature.outputs] == [
         tensor.shape for tensor in batched.outputs
-    ] and all(tensor.shape[:1] == (1,) for tensor in one.outputs)
+    ] and all(tensor.shape[:1] == (1,) for tensor in signature.outputs)
 
 
 @dataclass(frozen=True, slots=True)

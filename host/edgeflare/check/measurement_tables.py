@@ -235,10 +235,10 @@ def _numbers(document: CheckDocument) -> Table:
     )
 
 
-def output_rows(one: OutputFigures, device: str) -> list[tuple[str, ...]]:
+def output_rows(output: OutputFigures, device: str) -> list[tuple[str, ...]]:
     """Return the rows of an output: how far the twin's is from the original's, and the device's."""
-    sides = (("twin from original", one.compression), (f"{device} from twin", one.kernels))
-    return [(one.output, what, *_figures(found)) for what, found in sides if found is not None]
+    sides = (("twin from original", output.compression), (f"{device} from twin", output.kernels))
+    return [(output.output, what, *_figures(found)) for what, found in sides if found is not None]
 
 
 def _figures(found: LayerError) -> tuple[str, ...]:

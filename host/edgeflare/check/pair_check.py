@@ -199,7 +199,7 @@ class CheckStore(Protocol):
     def keep_layers(self, table: LayersDocument) -> None:
         """Keep the layer table."""
 
-    def keep_input(self, seed_id: int, one: Input, domain: Domain) -> str:
+    def keep_input(self, seed_id: int, input_: Input, domain: Domain) -> str:
         """Keep an input that is looked into, and return its path in the folder."""
 
 

@@ -125,9 +125,9 @@ def _profile(device: Sequence[str] | None, own: str, trust: Trust) -> Profile:
     return find_profiles(device, trust)[0]
 
 
-def _line(one: RetriedFinding) -> RetryLine:
-    now = one.judgement
+def _line(retried: RetriedFinding) -> RetryLine:
+    now = retried.judgement
     detail = now.detail
-    if one.outcome == "otherwise":
+    if retried.outcome == "otherwise":
         detail = f"{now.verdict}, {now.symptom}: {now.detail}"
-    return RetryLine(one.finding, one.outcome, detail)
+    return RetryLine(retried.finding, retried.outcome, detail)

@@ -199,15 +199,15 @@ class _ExplanationsOfCall:
         finally:
             opening.stop()
 
-    def _with_issue(self, one: Explanation, device: Provenance) -> Explanation:
+    def _with_issue(self, explanation: Explanation, device: Provenance) -> Explanation:
         """Return an explanation with what the world knows of the operator that it names."""
-        onset = one.kernel_onset.onset
-        if one.verdict.name != "kernel" or onset is None:
-            return one
+        onset = explanation.kernel_onset.onset
+        if explanation.verdict.name != "kernel" or onset is None:
+            return explanation
         from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415 - a room
 
         content = read_model_file(self._subject.pair.executed)
-        return replace(one, issue=issue_of_operator(content, onset.operator, device))
+        return replace(explanation, issue=issue_of_operator(content, onset.operator, device))
 
     def _count(self, observer: ProgressDisplay) -> None:
         observer.explained(self._before + len(self._explained), self._total)
@@ -259,17 +259,19 @@ def _run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
     return RunToExplain(past.directory, past.header, pair, rows, seeds, repairable)
 
 
-def _draw(directory: RunDirectory, one: ExplainedFinding, classes: Sequence[str]) -> None:
+def _draw(directory: RunDirectory, finding: ExplainedFinding, classes: Sequence[str]) -> None:
     """Write the picture of a finding's layers, where matplotlib is installed."""
     try:
         from edgeflare.report.divergence_picture import divergence_picture  # noqa: PLC0415
     except ImportError:
         return
-    view = explanation_view(one, classes)
-    name = f"{PICTURES}/{one.seed_id:06d}.svg"
+    view = explanation_view(finding, classes)
+    name = f"{PICTURES}/{finding.seed_id:06d}.svg"
     if view.layers:
         path = directory.inside(name)
-        write_atomically(path, divergence_picture(view, f"seed {one.seed_id} on {one.device}"))
+        write_atomically(
+            path, divergence_picture(view, f"seed {finding.seed_id} on {finding.device}")
+        )
     else:
         remove_documents(directory.path, name)
 

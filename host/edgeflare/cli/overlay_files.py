@@ -50,12 +50,12 @@ class OverlayFiles:
         for seed_id in seed_ids:
             self._files(seed_id)
 
-    def write(self, one: ExplainedFinding) -> None:
+    def write(self, finding: ExplainedFinding) -> None:
         """Write the overlay of a finding, in the place of an earlier one."""
-        seed_id = one.seed_id
+        seed_id = finding.seed_id
         if not (self._wanted or self._folder(seed_id).exists()):
             return
-        contents = model_explorer_overlay(one, *self._graphs)
+        contents = model_explorer_overlay(finding, *self._graphs)
         for name, path in self._files(seed_id).items():
             if name in contents:
                 write_atomically(path, contents[name])
@@ -64,7 +64,9 @@ class OverlayFiles:
         if contents:
             self._written.append(seed_id)
         else:
-            self._without[seed_id] = one.device_and_twin.note or "none of its layers was observed"
+            self._without[seed_id] = (
+                finding.device_and_twin.note or "none of its layers was observed"
+            )
 
     def show(self, console: Console) -> None:
         """Say which findings have no overlay, and what to type to look at the first that has."""

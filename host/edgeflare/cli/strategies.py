@@ -75,13 +75,13 @@ def _print_one(entry: RegisteredStrategy) -> None:
         console.print(Padding(escape(parameter.description), (0, 0, 0, 6)), highlight=False)
 
 
-def _by_task(entry: RegisteredStrategy, one: Parameter) -> Iterator[tuple[str, Value]]:
+def _by_task(entry: RegisteredStrategy, parameter: Parameter) -> Iterator[tuple[str, Value]]:
     """Yield the tasks with which a parameter has another default, and that default."""
     for task in TASKS.names():
         with suppress(UserError):  # of another package, and broken: told where it is asked for
             values = TASKS.find(task).search_parameters.get(entry.name, {})
-            if one.name in values:
-                yield task, values[one.name]
+            if parameter.name in values:
+                yield task, values[parameter.name]
 
 
 def rewrapped(text: str, width: int) -> str:

@@ -201,23 +201,23 @@ def _rows(document: SurveyDocument) -> Iterator[dict[str, _Cell]]:
 
 
 def _row(
-    document: SurveyDocument, table: str, one: SurveySlice, confidence: float
+    document: SurveyDocument, table: str, slice_: SurveySlice, confidence: float
 ) -> dict[str, _Cell]:
     row: dict[str, _Cell] = {
         "table": table,
-        **{key: getattr(one, key) for key in SLICE},
+        **{key: getattr(slice_, key) for key in SLICE},
         "confidence": confidence,
     }
-    if one.label is not None:
-        row["class"] = class_name(document.classes, one.label)
+    if slice_.label is not None:
+        row["class"] = class_name(document.classes, slice_.label)
     for key in RATES:
-        if (rate := getattr(one, key)) is not None:
+        if (rate := getattr(slice_, key)) is not None:
             row |= _interval(key, rate) | {f"{key}_seen": rate.seen}
             row |= _interval(f"{key}_alone", rate.alone)
     for key in SHARES:
-        if (share := getattr(one, key)) is not None:
+        if (share := getattr(slice_, key)) is not None:
             row[key] = share.share
-    if (accuracy := one.accuracy) is not None:
+    if (accuracy := slice_.accuracy) is not None:
         row |= {"labelled": accuracy.twin.items, "twin_accuracy": accuracy.twin.share}
         if accuracy.original is not None:
             row["original_accuracy"] = accuracy.original.share
@@ -228,15 +228,15 @@ def _row(
         if (far := accuracy.distance) is not None:
             row |= {"original_truth_distance": far.original, "twin_truth_distance": far.twin}
             row |= _interval("device_truth_distance", far.device)
-    if (distance := one.distance) is not None:
+    if (distance := slice_.distance) is not None:
         row |= {"twin_distance": distance.twin} | _interval("device_distance", distance.device)
     return row
 
 
-def _interval(key: str, one: IntervalEstimate | None) -> dict[str, _Cell]:
-    if one is None:
+def _interval(key: str, estimate: IntervalEstimate | None) -> dict[str, _Cell]:
+    if estimate is None:
         return {}
-    figures = (one.estimate, one.low, one.high)
+    figures = (estimate.estimate, estimate.low, estimate.high)
     return {f"{key}{end}": figure for end, figure in zip(INTERVAL, figures, strict=True)}
 
 

@@ -48,11 +48,11 @@ class Condition:
     summary: str
     change: Change
 
-    def __call__(self, one: Input, severity: float, rng: np.random.Generator) -> Input:
+    def __call__(self, input_: Input, severity: float, rng: np.random.Generator) -> Input:
         """Return an input under this condition.
 
         Args:
-            one: an input of the domain; the function cannot write to it.
+            input_: an input of the domain; the function cannot write to it.
             severity: severity from 1 to 5.
             rng: generator from which all that is random is drawn.
 
@@ -60,7 +60,7 @@ class Condition:
             UserError: the function fails, or returned something of another shape or dtype.
 
         """
-        guarded = one.view()
+        guarded = input_.view()
         guarded.flags.writeable = False
         try:
             changed = self.change(guarded, severity, rng)
@@ -71,10 +71,10 @@ class Condition:
                 f" ({type(error).__name__}: {error}); correct or uninstall the package"
             ) from error
         shape, dtype = getattr(changed, "shape", None), getattr(changed, "dtype", type(changed))
-        if shape != one.shape or dtype != one.dtype:
+        if shape != input_.shape or dtype != input_.dtype:
             raise UserError(
                 f"condition '{self.name}' returned {dtype} of shape {shape}; it must return"
-                f" {one.dtype} of shape {one.shape}, as it was given"
+                f" {input_.dtype} of shape {input_.shape}, as it was given"
             )
         return changed
 
@@ -102,7 +102,7 @@ def at_severity(values: Sequence[float], severity: float) -> float:
 
 
 def changed_input(
-    condition: Condition, one: Input, severity: float, rng_seed: int, space: InputSpace
+    condition: Condition, input_: Input, severity: float, rng_seed: int, space: InputSpace
 ) -> Input:
     """Return an input under a condition, within what its domain allows.
 
@@ -111,7 +111,7 @@ def changed_input(
 
     Args:
         condition: a condition of the input's domain.
-        one: the input; it stays as it was.
+        input_: the input; it stays as it was.
         severity: severity from 1 to 5.
         rng_seed: run seed, 0 or more.
         space: the domain's space, whose limits are held.
@@ -120,8 +120,8 @@ def changed_input(
         UserError: the condition returned something of another shape or dtype.
 
     """
-    shape = ",".join(map(str, one.shape)).encode()
-    content = zlib.crc32(one.tobytes(), zlib.crc32(shape))
+    shape = ",".join(map(str, input_.shape)).encode()
+    content = zlib.crc32(input_.tobytes(), zlib.crc32(shape))
     named = zlib.crc32(condition.name.encode())
     rng = np.random.default_rng(np.random.SeedSequence([rng_seed, content, named]))
-    return space.clipped(condition(one, severity, rng))
+    return space.clipped(condition(input_, severity, rng))

@@ -59,13 +59,13 @@ class Bounds:
         for name, value in computed.items():
             object.__setattr__(self, name, value)
 
-    def holds(self, one: Input, seed: Input) -> bool:
+    def holds(self, input_: Input, seed: Input) -> bool:
         """Whether an input lies within the space and the bounds of its seed."""
-        if self._limited and not self.space.contains(one):
+        if self._limited and not self.space.contains(input_):
             return False
         if self.max_linf is None and self.max_l2 is None:
             return True
-        change = np.subtract(one, seed, dtype=self._wide)
+        change = np.subtract(input_, seed, dtype=self._wide)
         if (
             self.max_linf is not None
             and max(change.max().item(), -change.min().item()) > self._most
@@ -73,7 +73,7 @@ class Bounds:
             return False
         return self.max_l2 is None or self._squared(change) <= self._most_squared
 
-    def project(self, one: Input, seed: Input) -> Input:
+    def project(self, input_: Input, seed: Input) -> Input:
         """Return an input within the bounds: the same one, or one on the way to the seed.
 
         Values beyond the space are brought back first, then those that changed too much, then all
@@ -81,14 +81,14 @@ class Bounds:
         cut towards the seed, so that the result holds the bounds.
 
         Args:
-            one: an input whose values are finite.
+            input_: an input whose values are finite.
             seed: seed of the mutant, which lies within the space.
 
         """
-        if self.holds(one, seed):
-            return one
+        if self.holds(input_, seed):
+            return input_
         change = np.subtract(
-            self.space.clipped(one) if self._limited else one, seed, dtype=self._wide
+            self.space.clipped(input_) if self._limited else input_, seed, dtype=self._wide
         )
         if self.max_linf is not None:
             most = floor(self._most) if self._whole else self._most

@@ -115,7 +115,7 @@ class Domain(ABC):
         """
 
     @abstractmethod
-    def encode_file(self, one: Input) -> bytes:
+    def encode_file(self, input_: Input) -> bytes:
         """Return the content of a file that keeps an input without loss."""
 
     @staticmethod
@@ -123,9 +123,9 @@ class Domain(ABC):
     def decode_file(data: bytes) -> Input | None:
         """Return the input that a file keeps; None where it is none, or damaged."""
 
-    def view(self, one: Input) -> InputView:
+    def view(self, input_: Input) -> InputView:
         """Return how an input is shown; numbers as curves or bars unless overridden."""
-        return view_by_shape(one, self.space)
+        return view_by_shape(input_, self.space)
 
     def view_file(self, data: bytes) -> InputView | None:
         """Return how a stored input is shown; None where the file holds none, or is damaged.
@@ -136,7 +136,7 @@ class Domain(ABC):
         return None if one is None else self.view(one)
 
     @abstractmethod
-    def fingerprint(self, one: Input) -> Any:
+    def fingerprint(self, input_: Input) -> Any:
         """Return what tells whether two inputs are near duplicates."""
 
     @abstractmethod
@@ -151,16 +151,16 @@ class Domain(ABC):
         """
         return PSNR if isfinite(self.space.span) else SNR
 
-    def nearness_db(self, one: Input, seed: Input) -> float:
+    def nearness_db(self, input_: Input, seed: Input) -> float:
         """Return how near an input is to its seed, in dB: larger is nearer, infinite for equal."""
         peak = self.space.span
         if not isfinite(peak):
             peak = float(np.sqrt(np.square(self.space.levels(seed)).mean()))
-        return decibels(peak, self.distances(one, seed).l2, one.size)
+        return decibels(peak, self.distances(input_, seed).l2, input_.size)
 
-    def distances(self, one: Input, seed: Input) -> Distances:
+    def distances(self, input_: Input, seed: Input) -> Distances:
         """Return how far an input is from its seed, as the document of a run says it."""
-        return self.space.distances(one, seed)
+        return self.space.distances(input_, seed)
 
 
 class Encoder(Protocol):

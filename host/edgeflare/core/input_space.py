@@ -56,9 +56,9 @@ class InputSpace:
     cell_axes: int
     level: float = 1.0
 
-    def levels(self, one: Input) -> Real:
+    def levels(self, input_: Input) -> Real:
         """Return an input in levels."""
-        real = one.astype(np.float64)
+        real = input_.astype(np.float64)
         return real if self.level == 1.0 else real / self.level
 
     def nearest(self, levels: Real) -> Input:
@@ -86,9 +86,9 @@ class InputSpace:
         """Return the Euclidean distance of two inputs, in levels."""
         return float(np.linalg.norm(self.levels(one) - self.levels(other)))
 
-    def limits(self, one: Input) -> tuple[Real, Real]:
+    def limits(self, input_: Input) -> tuple[Real, Real]:
         """Return by how much each value of an input may fall and rise, in levels."""
-        levels = self.levels(one)
+        levels = self.levels(input_)
         return self.lowest / self.level - levels, self.highest / self.level - levels
 
     def cells(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -99,16 +99,16 @@ class InputSpace:
         """Return the shape of an array of one value for each cell, which broadcasts to inputs."""
         return (*self.cells(shape), *(1 for _ in shape[self.cell_axes :]))
 
-    def contains(self, one: Input) -> bool:
+    def contains(self, input_: Input) -> bool:
         """Whether all values of an input lie between the limits; no value that is no number does.
 
         Args:
-            one: an input of the space's type.
+            input_: an input of the space's type.
 
         """
         # Rounded as the values are: 0.1 is not what float32 has of it.
         lowest, highest = np.array([self.lowest, self.highest]).astype(self.dtype)
-        return bool(one.min() >= lowest and one.max() <= highest)
+        return bool(input_.min() >= lowest and input_.max() <= highest)
 
     def clipped(self, values: Real | Input) -> Input:
         """Return values between the limits, in the space's type."""
@@ -135,9 +135,9 @@ class InputSpace:
         """How many levels lie between the limits; infinite where there is none."""
         return (self.highest - self.lowest) / self.level
 
-    def distances(self, one: Input, seed: Input) -> Distances:
+    def distances(self, input_: Input, seed: Input) -> Distances:
         """Return how far an input is from its seed."""
-        change = np.abs(self.levels(one) - self.levels(seed))
+        change = np.abs(self.levels(input_) - self.levels(seed))
         cells = change.reshape(*self.cells(change.shape), -1)
         return Distances(
             l2=float(np.sqrt((change**2).sum())),

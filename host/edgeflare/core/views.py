@@ -95,19 +95,19 @@ InputView: TypeAlias = "ImageView | SoundView | CurvesView | ValuesView | PartsV
 """What a domain may choose from."""
 
 
-def view_by_shape(one: Input, space: InputSpace) -> CurvesView | ValuesView:
+def view_by_shape(input_: Input, space: InputSpace) -> CurvesView | ValuesView:
     """Return an array of numbers as curves, or as values where it has a single axis.
 
     The first of several axes is taken for time; all others together number the series.
 
     Args:
-        one: the input, of any shape.
+        input_: the input, of any shape.
         space: space that bounds the values.
 
     """
-    if one.ndim < 2:
-        return ValuesView(one.ravel(), lowest=space.lowest, highest=space.highest)
-    curves = one.reshape(one.shape[0], int(np.prod(one.shape[1:])))
+    if input_.ndim < 2:
+        return ValuesView(input_.ravel(), lowest=space.lowest, highest=space.highest)
+    curves = input_.reshape(input_.shape[0], int(np.prod(input_.shape[1:])))
     return CurvesView(curves, lowest=space.lowest, highest=space.highest)
 
 

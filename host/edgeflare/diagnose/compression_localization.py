@@ -489,8 +489,10 @@ class CompressionLocalizer:
         outputs = self._original.alone(list(pairs.values()), inputs)
         return {op: outputs[self._made(original_op)] for op, original_op in pairs.items()}
 
-    def _seen(self, one: GraphOp, twin: State) -> bool:
-        return all(tensor in twin for tensor in (*self._compressed.fed(one), *one.outputs))
+    def _seen(self, operator: GraphOp, twin: State) -> bool:
+        return all(
+            tensor in twin for tensor in (*self._compressed.fed(operator), *operator.outputs)
+        )
 
     def _feeds(self, op: int, twin: State) -> list[Real]:
         """Return the real values of the inputs of the twin's operator."""

@@ -337,11 +337,11 @@ class Explanations:
         """Record the provenance of a device that is asked from here on."""
         self._devices[device] = provenance
 
-    def add(self, one: ExplainedFinding) -> None:
+    def add(self, finding: ExplainedFinding) -> None:
         """Add an explanation, which replaces an earlier one of the same finding."""
-        self._findings[str(one.seed_id)] = one
-        if one.seed_id in self.pending:
-            self.pending.remove(one.seed_id)
+        self._findings[str(finding.seed_id)] = finding
+        if finding.seed_id in self.pending:
+            self.pending.remove(finding.seed_id)
         if time.monotonic() - self._saved >= max(SAVE_SECONDS, 10 * self._save_took):
             self.save()
 

@@ -129,9 +129,9 @@ _OF_UNSEEN: dict[str, str] = {
 """Next steps by the note that says why layers were not seen. Other notes have no cure."""
 
 
-def explained_finding(one: Explanation) -> ExplainedFinding:
+def explained_finding(explanation: Explanation) -> ExplainedFinding:
     """Return an explanation as `explain.json` has it."""
-    finding, onset = one.finding, one.kernel_onset
+    finding, onset = explanation.finding, explanation.kernel_onset
     layers = (
         replace(layer, total=_written(layer.total), own=_written(layer.own))
         for layer in onset.layers
@@ -141,16 +141,16 @@ def explained_finding(one: Explanation) -> ExplainedFinding:
         image=finding.image,
         sha256=finding.sha256,
         cause=finding.cause,
-        device=one.device,
-        verdict=one.verdict,
-        next_step=one.next_step,
-        evidence=explained_evidence(one.evidence),
+        device=explanation.device,
+        verdict=explanation.verdict,
+        next_step=explanation.next_step,
+        evidence=explained_evidence(explanation.evidence),
         device_and_twin=replace(
             onset, layers=tuple(layers), perturbation=_written(onset.perturbation)
         ),
-        twin_and_original=compression_loss(one.compression_error),
-        non_finite={arm.value: found for arm, found in one.non_finite.items()},
-        device_queries=one.device_queries,
+        twin_and_original=compression_loss(explanation.compression_error),
+        non_finite={arm.value: found for arm, found in explanation.non_finite.items()},
+        device_queries=explanation.device_queries,
     )
 
 

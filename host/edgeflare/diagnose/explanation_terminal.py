@@ -90,9 +90,13 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
     return Table.of_words(header, rows, title="Verdicts")
 
 
-def _row(one: Explanation) -> tuple[str, str, str]:
+def _row(explanation: Explanation) -> tuple[str, str, str]:
     """Return what a row says of a finding, but for the evidence: cause, verdict and place."""
-    return one.finding.cause or one.finding.kind, str(one.verdict), _begins(one)
+    return (
+        explanation.finding.cause or explanation.finding.kind,
+        str(explanation.verdict),
+        _begins(explanation),
+    )
 
 
 def _why(alike: Sequence[Explanation]) -> str:
@@ -125,15 +129,17 @@ def _notes(explanations: Sequence[Explanation]) -> list[str]:
     return [f"note: {note}{of[note]}" for note, _ in counts.most_common() if note]
 
 
-def _begins(one: Explanation) -> str:
+def _begins(explanation: Explanation) -> str:
     """Return where a verdict says that the difference begins: in a layer, or at a stage."""
-    if one.verdict.name in STAGE_PLACES:
-        return STAGE_PLACES[one.verdict.name]
-    if one.verdict.name == "compression":
-        return _begins_of_compression(one.compression_error)
-    if one.kernel_onset.onset is None:
-        return "not seen" if one.kernel_onset.method == "none" else "–"
-    return f"{one.kernel_onset.onset}{'' if one.kernel_onset.first else ' or earlier'}"
+    if explanation.verdict.name in STAGE_PLACES:
+        return STAGE_PLACES[explanation.verdict.name]
+    if explanation.verdict.name == "compression":
+        return _begins_of_compression(explanation.compression_error)
+    if explanation.kernel_onset.onset is None:
+        return "not seen" if explanation.kernel_onset.method == "none" else "–"
+    return (
+        f"{explanation.kernel_onset.onset}{'' if explanation.kernel_onset.first else ' or earlier'}"
+    )
 
 
 def _begins_of_compression(error: CompressionError) -> str:
@@ -148,8 +154,8 @@ def _begins_of_compression(error: CompressionError) -> str:
     return "no single layer" if error.judged else "not judged"
 
 
-def _votes(one: Explanation, classes: Sequence[str]) -> Table:
-    evidence = one.evidence
+def _votes(explanation: Explanation, classes: Sequence[str]) -> Table:
+    evidence = explanation.evidence
     named = [(str(vote.mode), vote) for vote in evidence.votes]
     if evidence.stages is not None:
         named += evidence.stages.named()
@@ -177,23 +183,25 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
     return ", then ".join(said) + (" (a tie)" if vote.tied else "")
 
 
-def _layers(one: Explanation) -> Table:
+def _layers(explanation: Explanation) -> Table:
     error_columns: dict[str, Callable[[LayerCompressionError], str]] = {
         "twin – original": _in_db,
         "new here": lambda error: in_digits(error.residual, ".1f"),
         "explained": _explained,
     }
-    if one.compression_error.beyond:
+    if explanation.compression_error.beyond:
         error_columns |= {"beyond it by": _decided, "of the margin": _share}
-    if any(_cut_off(error) for error in one.compression_error.layers):
+    if any(_cut_off(error) for error in explanation.compression_error.layers):
         error_columns["cut off"] = _cut_off
-    units = _in_units(one)
+    units = _in_units(explanation)
     measure = "quantization units" if units else "real values, new in twin – original in units"
-    onset, most = one.kernel_onset.onset, one.compression_error.most
-    blamed = [layer for layer in (onset, most, *one.compression_error.coarse) if layer is not None]
+    onset, most = explanation.kernel_onset.onset, explanation.compression_error.most
+    blamed = [
+        layer for layer in (onset, most, *explanation.compression_error.coarse) if layer is not None
+    ]
     named = {layer.operator for layer in blamed}
-    totals = {layer.operator: layer for layer in one.kernel_onset.layers}
-    errors = {error.layer.operator: error for error in one.compression_error.layers}
+    totals = {layer.operator: layer for layer in explanation.kernel_onset.layers}
+    errors = {error.layer.operator: error for error in explanation.compression_error.layers}
     names = {at: error.layer for at, error in errors.items()} | totals
     rows = []
     for operator in sorted(names):
@@ -262,9 +270,9 @@ def _share(error: LayerCompressionError) -> str:
     return "" if error.margin_share is None else f"{error.margin_share:.0%}"
 
 
-def _in_units(one: Explanation) -> bool:
+def _in_units(explanation: Explanation) -> bool:
     """Whether differences of device and twin are counted in units; if not, they are real values."""
-    totals = [layer.total for layer in one.kernel_onset.layers if layer.total is not None]
+    totals = [layer.total for layer in explanation.kernel_onset.layers if layer.total is not None]
     return not totals or any(total.max_units is not None for total in totals)
 
 
@@ -303,23 +311,23 @@ def _counted_findings(count: int) -> str:
     return "1 finding" if count == 1 else f"{count} findings"
 
 
-def _which(one: Explanation) -> str | None:
-    verdict = one.verdict
+def _which(explanation: Explanation) -> str | None:
+    verdict = explanation.verdict
     if verdict.name != "compression" or verdict.which is not None:
         return verdict.which
-    return None if one.compression_error.original is None else "not finite"
+    return None if explanation.compression_error.original is None else "not finite"
 
 
-def _what_is_alike(one: Explanation) -> tuple[object, ...]:
+def _what_is_alike(explanation: Explanation) -> tuple[object, ...]:
     """Return what findings share that are told together, whatever their figures."""
-    error, verdict = one.compression_error, one.verdict
+    error, verdict = explanation.compression_error, explanation.verdict
     if verdict.name != "compression":
         return verdict.name, verdict.which
     if verdict.which == "coarse":
         return verdict.name, *((str(layer), layer.part, layer.kind) for layer in error.coarse)
     if verdict.which == "spread":
         return verdict.name, verdict.which
-    return verdict.name, _which(one), error.said, one.next_step
+    return verdict.name, _which(explanation), error.said, explanation.next_step
 
 
 def _said_of_compression(ones: Sequence[Explanation]) -> str:

@@ -123,5 +123,5 @@ def _ignored(graph: Graph, totals: Differences) -> dict[int, set[int]]:
     return found
 
 
-def _readers(graph: Graph, one: GraphOp) -> set[int]:
-    return {reader.index for reader in graph.layers if set(one.outputs) & set(reader.inputs)}
+def _readers(graph: Graph, operator: GraphOp) -> set[int]:
+    return {reader.index for reader in graph.layers if set(operator.outputs) & set(reader.inputs)}

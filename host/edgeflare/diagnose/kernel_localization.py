@@ -349,11 +349,11 @@ class KernelLocalizer:
         device.exception(), twin.exception()
         return device.result(), twin.result()
 
-    def _behind(self, one: GraphOp, twin_state: State, device_state: State) -> Difference:
+    def _behind(self, operator: GraphOp, twin_state: State, device_state: State) -> Difference:
         """Return the largest difference among the outputs of an operator."""
         differences = [
             difference(self._graph.tensors[tensor], twin_state[tensor], device_state[tensor])
-            for tensor in one.outputs
+            for tensor in operator.outputs
         ]
         return max(differences, key=lambda found: (found.parted, found.max_real))
 

@@ -117,10 +117,10 @@ class LayerName:
         return "the input" if self.operator < 0 else f"{self.name} (operator {self.operator})"
 
 
-def layer_name(graph: Graph, one: GraphOp) -> LayerName:
+def layer_name(graph: Graph, operator: GraphOp) -> LayerName:
     """Return the name of an operator's layer."""
-    made = one.outputs[:1]
-    return LayerName(one.index, one.name, graph.tensors[made[0]].name if made else "")
+    made = operator.outputs[:1]
+    return LayerName(operator.index, operator.name, graph.tensors[made[0]].name if made else "")
 
 
 @dataclass(frozen=True, slots=True)

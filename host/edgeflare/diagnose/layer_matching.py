@@ -126,17 +126,17 @@ class _Layers:
             waiting += [(source, False) for source, _ in reversed(self._read[layer])]
         return list(seen)
 
-    def _kind(self, one: GraphOp) -> tuple[str, Hashable]:
+    def _kind(self, operator: GraphOp) -> tuple[str, Hashable]:
         shapes = (
             tuple(self._graph.tensors[tensor].shape for tensor in tensors)
-            for tensors in (one.outputs, self._graph.fed(one))
+            for tensors in (operator.outputs, self._graph.fed(operator))
         )
-        return one.name, tuple(shapes)
+        return operator.name, tuple(shapes)
 
-    def _operands(self, one: GraphOp) -> Iterator[tuple[Hashable, int]]:
+    def _operands(self, operator: GraphOp) -> Iterator[tuple[Hashable, int]]:
         """Yield what an operator reads, without biases and factors for each channel."""
-        fed = self._graph.fed(one)
-        for tensor in one.inputs:
+        fed = self._graph.fed(operator)
+        for tensor in operator.inputs:
             if tensor in fed:
                 yield self._source(tensor)
             elif (constant := self._constant(tensor)) is not None:

@@ -65,18 +65,18 @@ _FLOAT_SHARE = 1e-4
 """Share of a float tensor's largest value by which kernels may differ."""
 
 
-def explained_error(one: GraphOp, tensor: GraphTensor, wanted: Real, noise: Real) -> Real:
+def explained_error(operator: GraphOp, tensor: GraphTensor, wanted: Real, noise: Real) -> Real:
     """Return the error of an operator's outputs that quantization explains, in real values.
 
     Args:
-        one: the operator.
+        operator: the operator.
         tensor: what it puts out.
         wanted: the outputs without rounding.
         noise: the standard deviation of the outputs that rounding of weights and inputs causes.
 
     """
     units = _TABLE_UNITS_OF_16_BITS if tensor.dtype == "int16" else _TABLE_UNITS
-    if one.name in WEIGHTED:
+    if operator.name in WEIGHTED:
         units = _ROUNDING_UNITS
     return np.broadcast_to(units * unit_of(tensor, wanted) + SIGMAS * noise, wanted.shape)
 
@@ -175,13 +175,13 @@ def rounding_bound(
     return most
 
 
-def rounds_unseen(graph: Graph, one: GraphOp) -> bool:
+def rounds_unseen(graph: Graph, operator: GraphOp) -> bool:
     """Whether an operator rounds where no tensor of the graph shows it.
 
     That is in a state, which carries errors on, or in another graph.
     """
-    kept = any(graph.tensors[tensor].variable for tensor in one.inputs)
-    return kept or one.name in _WITH_GRAPHS
+    kept = any(graph.tensors[tensor].variable for tensor in operator.inputs)
+    return kept or operator.name in _WITH_GRAPHS
 
 
 def _summed(

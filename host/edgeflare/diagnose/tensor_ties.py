@@ -145,9 +145,9 @@ def joined_by(graph: Graph, tensor: int) -> Iterator[GraphOp]:
             waiting += consumer.outputs if moves_values(consumer) else ()
 
 
-def moves_values(one: GraphOp) -> bool:
+def moves_values(operator: GraphOp) -> bool:
     """Whether an operator's inputs and outputs have to have one quantization."""
-    return one.name in _TYING
+    return operator.name in _TYING
 
 
 def _quantized(graph: Graph, tensor: int) -> bool:

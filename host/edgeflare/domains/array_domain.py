@@ -126,9 +126,9 @@ class ArrayDomain(Domain):
         return FeatureWindows(windows, encoder, whole.shape[0], tensor)
 
     @staticmethod
-    def encode_file(one: Input) -> bytes:
+    def encode_file(input_: Input) -> bytes:
         """Return the `.npz` file of an array."""
-        return encode_npz({"array": one})
+        return encode_npz({"array": input_})
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
@@ -136,9 +136,9 @@ class ArrayDomain(Domain):
         one = decode_npz("array", data)
         return one if one is not None and one.dtype.name in DTYPES else None
 
-    def fingerprint(self, one: Input) -> NDArray[np.float64]:
+    def fingerprint(self, input_: Input) -> NDArray[np.float64]:
         """Return the array in levels, (values,)."""
-        return self.space.levels(one).ravel()
+        return self.space.levels(input_).ravel()
 
     @staticmethod
     def count_near(fingerprints: Sequence[NDArray[np.float64]]) -> int:

@@ -95,9 +95,9 @@ class FramesDomain(Domain):
         return replace(tensor, shape=(rows, 1, *row))
 
     @staticmethod
-    def encode_file(one: Frames) -> bytes:
+    def encode_file(frames: Frames) -> bytes:
         """Return the file of a clip: what `.npz` files are, with the array `frames`."""
-        return encode_npz({"frames": one})
+        return encode_npz({"frames": frames})
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
@@ -105,14 +105,14 @@ class FramesDomain(Domain):
         one = decode_npz("frames", data)
         return one if one is not None and one.dtype == np.uint8 and one.ndim == 4 else None
 
-    def view(self, one: Frames) -> PartsView:
+    def view(self, frames: Frames) -> PartsView:
         """Return the frames below each other."""
-        return PartsView({f"frame {n}": self._image.view(frame) for n, frame in enumerate(one)})
+        return PartsView({f"frame {n}": self._image.view(frame) for n, frame in enumerate(frames)})
 
     @staticmethod
-    def fingerprint(one: Frames) -> ImageFingerprint:
+    def fingerprint(frames: Frames) -> ImageFingerprint:
         """Return the perceptual hashes of the frames, one behind the other, and their means."""
-        each = [fingerprint(frame) for frame in one]
+        each = [fingerprint(frame) for frame in frames]
         return ImageFingerprint(
             np.concatenate([frame.signs for frame in each]),
             tuple(mean for frame in each for mean in frame.colour),

@@ -159,15 +159,15 @@ class TokensDomain(Domain):
         """The measure of `nearness_db`."""
         return KEPT_TOKENS
 
-    def nearness_db(self, one: Input, seed: Input) -> float:
+    def nearness_db(self, input_: Input, seed: Input) -> float:
         """Return 10 log10 of all ids over those that differ; infinite where none does."""
-        differing = int(np.count_nonzero(one != seed))
-        return 10.0 * log10(one.size / differing) if differing else inf
+        differing = int(np.count_nonzero(input_ != seed))
+        return 10.0 * log10(input_.size / differing) if differing else inf
 
     @staticmethod
-    def encode_file(one: Input) -> bytes:
+    def encode_file(input_: Input) -> bytes:
         """Return the JSON file of an input: the list of its ids."""
-        return json.dumps(one.tolist()).encode()
+        return json.dumps(input_.tolist()).encode()
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
@@ -183,9 +183,9 @@ class TokensDomain(Domain):
         return np.array(ids, np.int32)
 
     @staticmethod
-    def fingerprint(one: Input) -> Tokens:
+    def fingerprint(input_: Input) -> Tokens:
         """Return the ids themselves."""
-        return one
+        return input_
 
     @staticmethod
     def count_near(fingerprints: Sequence[Tokens]) -> int:
@@ -315,10 +315,10 @@ class TokenSpace(InputSpace):
         """Return the number of ids."""
         return int(self.highest) + 1
 
-    def levels(self, one: Input) -> Real:
+    def levels(self, input_: Input) -> Real:
         """Return the weights of the ids of an input: (..., length) → (..., length, vocabulary)."""
-        weights = np.zeros((*one.shape, self.vocabulary))
-        np.put_along_axis(weights, one[..., np.newaxis].astype(np.intp), _WEIGHT, axis=-1)
+        weights = np.zeros((*input_.shape, self.vocabulary))
+        np.put_along_axis(weights, input_[..., np.newaxis].astype(np.intp), _WEIGHT, axis=-1)
         return weights
 
     def nearest(self, levels: Real) -> Input:
@@ -342,9 +342,9 @@ class TokenSpace(InputSpace):
         """Return `REPLACEMENT` * sqrt(the number of ids that differ), in levels."""
         return REPLACEMENT * sqrt(int(np.count_nonzero(one != other)))
 
-    def limits(self, one: Input) -> tuple[Real, Real]:
+    def limits(self, input_: Input) -> tuple[Real, Real]:
         """Return by how much the weight of each id may fall and rise, in levels."""
-        weights = self.levels(one)
+        weights = self.levels(input_)
         return -weights, _WEIGHT - weights
 
     def _taken(self, levels: Real, thresholds: NDArray[np.float64]) -> Input:

@@ -260,41 +260,41 @@ class UnitRuns:
         else:
             self._note_result(one, ended, ended.result)
 
-    def _note_loss(self, one: _UnderWay, ended: EndedAttempt) -> None:
+    def _note_loss(self, running: _UnderWay, ended: EndedAttempt) -> None:
         """Have a unit wait again whose attempt was lost, or refused by its host."""
-        place = self._place(one.place)
+        place = self._place(running.place)
         if ended.refused:
-            self._waiting.append(one.unit)
-            one.shown.outcome = f"refused ({ended.why})"
+            self._waiting.append(running.unit)
+            running.shown.outcome = f"refused ({ended.why})"
             place.quarantined = ended.why
             self._refusing.add(place.place)
             return
-        one.shown.outcome = f"lost ({ended.why})"
+        running.shown.outcome = f"lost ({ended.why})"
         self._count_failure(place, f"its host or the process was lost ({ended.why})")
         self._lost[ended.unit] += 1
         if self._lost[ended.unit] >= MOST_LOSSES:
-            self._give_up(one, f"was lost {MOST_LOSSES} times", ended.why)
+            self._give_up(running, f"was lost {MOST_LOSSES} times", ended.why)
         else:
-            self._waiting.append(one.unit)
+            self._waiting.append(running.unit)
 
-    def _note_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
+    def _note_result(self, running: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
         """Keep what an attempt has come to; have its unit wait again where it failed."""
-        one.shown.outcome = f"exit code {result.exit_code}"
+        running.shown.outcome = f"exit code {result.exit_code}"
         self.folder.keep_log(ended.unit, ended.number, result.said)
         try:
-            self._keep_result(one, ended, result)
+            self._keep_result(running, ended, result)
         except NotARunError as error:
-            one.shown.outcome = f"sent no run ({printable(str(error))})"
-            self._note_failure(one, ended, printable(str(error)))
+            running.shown.outcome = f"sent no run ({printable(str(error))})"
+            self._note_failure(running, ended, printable(str(error)))
 
-    def _keep_result(self, one: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
+    def _keep_result(self, running: _UnderWay, ended: EndedAttempt, result: AttemptResult) -> None:
         """Keep the run of an attempt, as that of its unit or as what the next one goes on with.
 
         Raises:
             NotARunError: it has sent none.
 
         """
-        shown, place = one.of, self._place(one.place)
+        shown, place = running.of, self._place(running.place)
         if result.exit_code in _DONE and result.run is not None:
             ending = UnitEnding(result.exit_code, result.found, result.printed)
             self.folder.keep_unit(ended.unit, result.run, ending)
@@ -303,7 +303,7 @@ class UnitRuns:
             place.failures = 0
             return
         if result.exit_code == _USAGE:
-            self._refusal = self._refusal or f"{one.place}: {_last_line(result)}"
+            self._refusal = self._refusal or f"{running.place}: {_last_line(result)}"
             return
         if result.run is not None:
             self.folder.keep_backup(ended.unit, result.run)
@@ -311,21 +311,25 @@ class UnitRuns:
             if result.run is not None:
                 self.folder.keep_unit(ended.unit, result.run, None)
             return
-        self._note_failure(one, ended, _last_line(result))
+        self._note_failure(running, ended, _last_line(result))
 
-    def _note_failure(self, one: _UnderWay, ended: EndedAttempt, why: str) -> None:
+    def _note_failure(self, running: _UnderWay, ended: EndedAttempt, why: str) -> None:
         """Have a unit wait again whose attempt failed."""
-        self._count_failure(self._place(one.place), why)
+        self._count_failure(self._place(running.place), why)
         self._failed[ended.unit] += 1
         if self._failed[ended.unit] >= MOST_FAILURES:
-            self._give_up(one, f"failed {MOST_FAILURES} times", why)
+            self._give_up(running, f"failed {MOST_FAILURES} times", why)
         else:
-            self._waiting.append(one.unit)  # others first: they may show whether it is the device
+            self._waiting.append(
+                running.unit
+            )  # others first: they may show whether it is the device
 
-    def _give_up(self, one: _UnderWay, how_often: str, why: str) -> None:
+    def _give_up(self, running: _UnderWay, how_often: str, why: str) -> None:
         """Try a unit no more; the others go on, and the command says it at its end."""
-        one.of.status = "given up"
-        self._given_up.append(f"{one.unit.name} {how_often}, at last on {one.place} ({why})")
+        running.of.status = "given up"
+        self._given_up.append(
+            f"{running.unit.name} {how_often}, at last on {running.place} ({why})"
+        )
 
     def _count_failure(self, place: PlaceState, why: str) -> None:
         place.failures += 1

@@ -262,9 +262,16 @@ def retry_matrix_section(matrix: RetryMatrix) -> Section:
     return Section(id="matrix", title="Findings on the kernel sets of a device", blocks=[table])
 
 
-def _row_figures(one: ConformFigures) -> tuple[str, ...]:
-    counts = (one.models, one.taken, one.refused, one.wrong, one.alone, one.new)
-    return one.kernels, one.runtime, *(f"{count:,}" for count in counts)
+def _row_figures(figures: ConformFigures) -> tuple[str, ...]:
+    counts = (
+        figures.models,
+        figures.taken,
+        figures.refused,
+        figures.wrong,
+        figures.alone,
+        figures.new,
+    )
+    return figures.kernels, figures.runtime, *(f"{count:,}" for count in counts)
 
 
 def _cell(matrix: ConformMatrix, cell: Cell, results: Sequence[CellResult]) -> tuple[str, ...]:

@@ -171,13 +171,13 @@ def write_matrix(document: msgspec.Struct, shown: Section, out: Path) -> None:
     write_atomically(out / MATRIX_TABLE, markdown_section(shown).encode())
 
 
-def _row(one: KernelSetFigures) -> KernelSetRow:
-    if one.provenance is None:
-        return KernelSetRow(kernels=one.kernels, device=one.device, refused=one.refused)
-    said = one.provenance
+def _row(figures: KernelSetFigures) -> KernelSetRow:
+    if figures.provenance is None:
+        return KernelSetRow(kernels=figures.kernels, device=figures.device, refused=figures.refused)
+    said = figures.provenance
     return KernelSetRow(
-        kernels=one.kernels,
-        device=one.device,
+        kernels=figures.kernels,
+        device=figures.device,
         refused=None,
         runtime=said.runtime,
         runtime_version=said.runtime_version,
@@ -185,10 +185,10 @@ def _row(one: KernelSetFigures) -> KernelSetRow:
         total_nodes=said.total_nodes,
         adapter=said.adapter,
         arena_bytes=said.arena_bytes,
-        run=one.kernels,
-        seeds=one.seeds,
-        deviating_seeds=one.deviating_seeds,
-        findings=one.findings,
-        deviating=one.deviating,
-        alone=one.alone,
+        run=figures.kernels,
+        seeds=figures.seeds,
+        deviating_seeds=figures.deviating_seeds,
+        findings=figures.findings,
+        deviating=figures.deviating,
+        alone=figures.alone,
     )

@@ -154,16 +154,16 @@ class _Reader:
         self._plans[name, layout] = plan
         return plan
 
-    def _reading(self, one: _SchemaField) -> Callable[[int], Any]:
+    def _reading(self, slot: _SchemaField) -> Callable[[int], Any]:
         """Return what reads a field that lies at a place."""
-        content, of = self._content, one.of
-        if one.kind == "number":
+        content, of = self._content, slot.of
+        if slot.kind == "number":
             return lambda at: of.unpack_from(content, at)[0]
-        if one.kind == "text":
+        if slot.kind == "text":
             return self._text
-        if one.kind == "numbers":
+        if slot.kind == "numbers":
             return functools.partial(self._numbers, of)
-        return functools.partial(self.table if one.kind == "table" else self._all_tables, of)
+        return functools.partial(self.table if slot.kind == "table" else self._all_tables, of)
 
     def _spend(self, count: int) -> None:
         self._bytes -= count

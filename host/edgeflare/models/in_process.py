@@ -88,8 +88,8 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
     """
     function = load_callable(source, "inputs")
 
-    def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
-        output = np.asarray(function(one))
+    def invoke(array: NDArray[np.generic]) -> NDArray[np.generic]:
+        output = np.asarray(function(array))
         if not np.issubdtype(output.dtype, np.floating):
             raise TypeError(f"it returned {output.dtype}, but scores are floating-point numbers")
         return np.atleast_2d(output).astype(np.float32)
@@ -157,8 +157,8 @@ def open_onnx(path: Path, compressed: Sequence[int] = ()) -> InProcessModel:
         made = replace(made, shape=_shape_of_run(session, given, path))
     signature = Signature((given,), (made,))
 
-    def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
-        output: NDArray[np.generic] = session.run(None, {name: one})[0]
+    def invoke(array: NDArray[np.generic]) -> NDArray[np.generic]:
+        output: NDArray[np.generic] = session.run(None, {name: array})[0]
         return output
 
     return InProcessModel(signature, invoke)

@@ -106,12 +106,12 @@ class ModelInputs:
             found[input_.name] = axes
         return found
 
-    def _encoder(self, one: PairInput) -> Encoder:
+    def _encoder(self, input_: PairInput) -> Encoder:
         """Return what encodes one of the pair's inputs, as the seeds have it."""
-        tensor, axes = self.tensor(one), self._axes.get(one.name)
+        tensor, axes = self.tensor(input_), self._axes.get(input_.name)
         if axes is None:
-            return one.opened_domain.encoder(tensor)
-        encoder = one.opened_domain.encoder(replace(tensor, shape=(1, *axes.seed)))
+            return input_.opened_domain.encoder(tensor)
+        encoder = input_.opened_domain.encoder(replace(tensor, shape=(1, *axes.seed)))
         assert isinstance(encoder, DifferentiableEncoder)  # noqa: S101 - of arrays
         return _TransposingEncoder(encoder, axes)
 
@@ -131,13 +131,13 @@ class ModelInputs:
             sizes.append((height, width))
         return tuple(sizes)
 
-    def tensor(self, one: PairInput) -> Tensor:
+    def tensor(self, input_: PairInput) -> Tensor:
         """Return the model's input that is one of the pair's."""
-        return self._tensors[self._at[one.name]]
+        return self._tensors[self._at[input_.name]]
 
-    def shape_of(self, one: PairInput) -> tuple[int, ...]:
+    def shape_of(self, input_: PairInput) -> tuple[int, ...]:
         """Return the shape that one of the pair's inputs has in seeds."""
-        return one.opened_domain.input_shape(self.tensor(one))
+        return input_.opened_domain.input_shape(self.tensor(input_))
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
@@ -170,11 +170,11 @@ class ModelInputs:
                 " array for each input: " + ", ".join(self._at)
             )
 
-        def loaded(one: PairInput, shape: tuple[int, ...]) -> Seeds:
-            array = one.array or (one.name if one.domain == "array" or several else "")
+        def loaded(input_: PairInput, shape: tuple[int, ...]) -> Seeds:
+            array = input_.array or (input_.name if input_.domain == "array" or several else "")
             # Of several arrays each is read whole, so that unlike numbers of seeds are noticed.
             mine = ALL_SEEDS if several else choice
-            return one.opened_domain.load_seeds(path, shape, array, mine)
+            return input_.opened_domain.load_seeds(path, shape, array, mine)
 
         parts = [
             loaded(input_, shape)
@@ -463,18 +463,18 @@ def match_inputs(
 
 
 def _fitting(
-    one: PairInput,
+    input_: PairInput,
     tensors: Sequence[Tensor],
     free: Sequence[int],
     like: Mapping[str, Tensor] | None,
 ) -> list[int]:
     """Return the positions that a described input may have: of its name, else of its shape."""
-    by_name = [n for n, tensor in enumerate(tensors) if tensor.name == one.tensor_name]
+    by_name = [n for n, tensor in enumerate(tensors) if tensor.name == input_.tensor_name]
     if by_name or not like:
         return by_name[:1]
-    other = like[one.name]
+    other = like[input_.name]
     alike = [n for n in free if without_ones(tensors[n].shape) == without_ones(other.shape)]
-    return alike or [n for n in free if _take_the_same(one, tensors[n], other)]
+    return alike or [n for n in free if _take_the_same(input_, tensors[n], other)]
 
 
 def _take_the_same(one: PairInput, tensor: Tensor, other: Tensor) -> bool:

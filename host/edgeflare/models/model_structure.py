@@ -221,18 +221,21 @@ def _require_tensor(tensor: Any, called: str, buffers: int) -> None:
         _refuse(f"{called} has {scales} scales and {points} zero points")
 
 
-def _require_operator(one: Any, kind: _Kind, called: str, tensors: int) -> None:
+def _require_operator(operator: Any, kind: _Kind, called: str, tensors: int) -> None:
     _require_within(
-        () if one.intermediates is None else one.intermediates, tensors, called, least=_ABSENT
+        () if operator.intermediates is None else operator.intermediates,
+        tensors,
+        called,
+        least=_ABSENT,
     )
-    lacking = _require_within(one.inputs, tensors, called, least=_ABSENT) == _ABSENT
-    lacking = lacking and _ABSENT in one.inputs[: kind.read]
-    outputs = len(one.outputs)
-    if _require_within(one.outputs, tensors, called, least=_ABSENT) == _ABSENT:
-        outputs -= int(np.count_nonzero(np.asarray(one.outputs) == _ABSENT))
-    if lacking or len(one.inputs) < kind.read or outputs < kind.written:
+    lacking = _require_within(operator.inputs, tensors, called, least=_ABSENT) == _ABSENT
+    lacking = lacking and _ABSENT in operator.inputs[: kind.read]
+    outputs = len(operator.outputs)
+    if _require_within(operator.outputs, tensors, called, least=_ABSENT) == _ABSENT:
+        outputs -= int(np.count_nonzero(np.asarray(operator.outputs) == _ABSENT))
+    if lacking or len(operator.inputs) < kind.read or outputs < kind.written:
         _refuse(
-            f"{called} reads {len(one.inputs)} tensors and writes {outputs}, and needs"
+            f"{called} reads {len(operator.inputs)} tensors and writes {outputs}, and needs"
             f" {kind.read} and {kind.written}"
         )
 

@@ -131,15 +131,15 @@ def _first(graph: Graph, kinds: Mapping[int, NonFinite | None], kind: NonFinite)
     )
 
 
-def _source(graph: Graph, one: GraphOp, kinds: Mapping[int, NonFinite | None]) -> str:
+def _source(graph: Graph, operator: GraphOp, kinds: Mapping[int, NonFinite | None]) -> str:
     """Return what an operator makes values that are not finite of."""
-    fed = graph.fed(one)
-    for tensor in one.inputs:
+    fed = graph.fed(operator)
+    for tensor in operator.inputs:
         if tensor not in fed and (kind := _kind_of_constant(graph, tensor)):
             return f"whose constant {graph.tensors[tensor].name!r} holds {kind}"
     if any(kinds.get(tensor) == "infinity" for tensor in fed):
         before = _first(graph, kinds, "infinity")
-        if before is not None and before != one:
+        if before is not None and before != operator:
             return (
                 f"which is given infinity; that begins in {before.name} (operator {before.index}),"
                 f" {_source(graph, before, {})}"

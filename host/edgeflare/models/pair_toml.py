@@ -78,12 +78,12 @@ def _others(base: Mapping[str, object], settings: Mapping[str, object]) -> dict[
     return {key: value for key, value in settings.items() if base.get(key) != value}
 
 
-def _input(one: PairInput) -> dict[str, object]:
+def _input(input_: PairInput) -> dict[str, object]:
     """Return the table of an input."""
-    said = {"domain": one.domain if one.domain != DEFAULT_DOMAIN else None}
-    said |= {"tensor": one.tensor or None, "array": one.array or None}
-    search = {} if one.search else {"search": False}
-    return {**{key: value for key, value in said.items() if value}, **search, **one.settings}
+    said = {"domain": input_.domain if input_.domain != DEFAULT_DOMAIN else None}
+    said |= {"tensor": input_.tensor or None, "array": input_.array or None}
+    search = {} if input_.search else {"search": False}
+    return {**{key: value for key, value in said.items() if value}, **search, **input_.settings}
 
 
 def _table(name: str, table: Mapping[str, object]) -> Iterator[str]:

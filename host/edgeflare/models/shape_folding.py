@@ -230,22 +230,22 @@ def _of_shapes_alone(graph: Graph) -> list[GraphOp]:
     return folded
 
 
-def _follows(one: GraphOp, known: set[int], computed: set[int]) -> bool:
+def _follows(operator: GraphOp, known: set[int], computed: set[int]) -> bool:
     """Whether what an operator puts out follows from shapes alone, and is always the same."""
-    if one.name == "SHAPE":
+    if operator.name == "SHAPE":
         return True
-    if one.name in _SIZED_BY_VALUES | _DRAWING or one.name not in _BUILT_IN:
+    if operator.name in _SIZED_BY_VALUES | _DRAWING or operator.name not in _BUILT_IN:
         return False
-    return known.issuperset(one.inputs) and not computed.isdisjoint(one.inputs)
+    return known.issuperset(operator.inputs) and not computed.isdisjoint(operator.inputs)
 
 
-def _sizes_by_values(graph: Graph, one: GraphOp, known: set[int]) -> bool:
+def _sizes_by_values(graph: Graph, operator: GraphOp, known: set[int]) -> bool:
     """Whether values that are known at run time alone may decide the size of what is put out."""
-    if one.name in _SIZED_BY_VALUES or one.name not in _BUILT_IN:
+    if operator.name in _SIZED_BY_VALUES or operator.name not in _BUILT_IN:
         return True
-    if one.name in _READING_NUMBERS | {"SHAPE"}:
+    if operator.name in _READING_NUMBERS | {"SHAPE"}:
         return False
-    unknown = (graph.tensors[tensor] for tensor in one.inputs if tensor not in known)
+    unknown = (graph.tensors[tensor] for tensor in operator.inputs if tensor not in known)
     return any(tensor.dtype in ("int32", "int64") and not tensor.scales for tensor in unknown)
 
 

@@ -256,24 +256,28 @@ class Graph:
             operator for operator in self.operators if operator.index not in self.preparing
         )
 
-    def fed(self, one: GraphOp) -> tuple[int, ...]:
+    def fed(self, operator: GraphOp) -> tuple[int, ...]:
         """Return the tensors that an operator reads and that depend on the model's input.
 
         Variables, which an operator keeps for itself, are none of them.
         """
         return tuple(
             tensor
-            for tensor in dict.fromkeys(one.inputs)
+            for tensor in dict.fromkeys(operator.inputs)
             if not (self.tensors[tensor].constant or self.tensors[tensor].variable)
             and self.made_by.get(tensor) not in self.preparing
         )
 
-    def unreadable(self, one: GraphOp) -> str:
+    def unreadable(self, operator: GraphOp) -> str:
         """Return why an operator's inputs and outputs cannot all be read; empty where they can."""
-        tensors = (*self.fed(one), *one.outputs)
+        tensors = (*self.fed(operator), *operator.outputs)
         if unknown := [tensor for tensor in tensors if not self.tensors[tensor].dtype]:
             return f"{self.describe(unknown[0])} cannot be read"
-        return "" if one.outputs else f"{one.name} (operator {one.index}) puts out nothing"
+        return (
+            ""
+            if operator.outputs
+            else f"{operator.name} (operator {operator.index}) puts out nothing"
+        )
 
     def options(self, index: int) -> Mapping[str, Any]:
         """Return an operator's options, by name, such as its strides and padding."""

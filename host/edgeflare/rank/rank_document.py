@@ -163,6 +163,6 @@ def _comparisons(ranking: Ranking) -> tuple[ComparedModels, ...]:
     )
 
 
-def _tested(one: ModelComparison) -> dict[str, Any]:
+def _tested(comparison: ModelComparison) -> dict[str, Any]:
     """Return the figures of a comparison, without its models."""
-    return {name: getattr(one, name) for name in TestedDifference.__struct_fields__}
+    return {name: getattr(comparison, name) for name in TestedDifference.__struct_fields__}

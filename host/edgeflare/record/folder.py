@@ -492,34 +492,34 @@ def _roll_forward(path: Path) -> None:
         new.parent.rmdir()
 
 
-def _move(one: Path, place: Path) -> None:
+def _move(path: Path, place: Path) -> None:
     """Move a file to a place where nothing lies; what somebody has put there meanwhile stays."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(place):
-            _link(one, place)
+            _link(path, place)
     except (FileExistsError, NotADirectoryError):
         raise _in_the_way(place) from None
-    if one.exists() and not _is_same_file(one, place):
+    if path.exists() and not _is_same_file(path, place):
         raise _in_the_way(place)
-    one.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
-def _is_same_file(one: Path, place: Path) -> bool:
+def _is_same_file(path: Path, place: Path) -> bool:
     """Tell whether a file has two names, or lies in two places, as a kill can have left it."""
-    if os.path.samestat(place.lstat(), one.lstat()):
+    if os.path.samestat(place.lstat(), path.lstat()):
         return True
-    return place.is_file() and not place.is_symlink() and sha256_of(place) == sha256_of(one)
+    return place.is_file() and not place.is_symlink() and sha256_of(place) == sha256_of(path)
 
 
-def _link(one: Path, place: Path) -> None:
+def _link(path: Path, place: Path) -> None:
     """Give a file a second name that nothing has; its only one where there can be no second."""
     try:
-        os.link(one, place)
+        os.link(path, place)
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
-        os.rename(one, place)
+        os.rename(path, place)
 
 
 def _is_stage(path: Path, at: Path) -> bool:

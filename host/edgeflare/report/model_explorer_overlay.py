@@ -58,7 +58,7 @@ Nodes = dict[str, Node]
 
 
 def model_explorer_overlay(
-    one: ExplainedFinding, graph: Graph, executed: Graph | None = None
+    finding: ExplainedFinding, graph: Graph, executed: Graph | None = None
 ) -> dict[str, bytes]:
     """Return the node data of a finding, by file name; none where no layer was observed.
 
@@ -66,14 +66,14 @@ def model_explorer_overlay(
     largest value of a file has its full colour, and zero has none.
 
     Args:
-        one: an entry of `explain.json`.
+        finding: an entry of `explain.json`.
         graph: graph of the compressed model, as the user's file has it.
         executed: the one whose operators the entry numbers, if that is another: where shapes are
             folded, with the same tensors and fewer operators.
 
     """
-    one = one if executed is None else _renumbered(one, graph, executed)
-    parting, loss = one.device_and_twin.layers, one.twin_and_original.layers
+    finding = finding if executed is None else _renumbered(finding, graph, executed)
+    parting, loss = finding.device_and_twin.layers, finding.twin_and_original.layers
     totals = {layer.operator: layer.total for layer in parting}
     own = {layer.operator: layer.own for layer in parting}
     in_units = any(total is not None and total.max_units is not None for total in totals.values())
@@ -98,17 +98,17 @@ def model_explorer_overlay(
             "margin share: of what compression changed",
             _figures({layer.operator: layer.margin_share for layer in loss}, _COMPRESSION, graph),
         ),
-        VERDICT: (f"{verdict_words(one.verdict)} on {one.device}", _marks(one, graph)),
+        VERDICT: (f"{verdict_words(finding.verdict)} on {finding.device}", _marks(finding, graph)),
     }
     graph_id = _graph_id(graph)
     return {
-        file: _file(graph_id, f"{name} (seed {one.seed_id})", nodes)
+        file: _file(graph_id, f"{name} (seed {finding.seed_id})", nodes)
         for file, (name, nodes) in sets.items()
         if nodes
     }
 
 
-def _renumbered(one: ExplainedFinding, graph: Graph, executed: Graph) -> ExplainedFinding:
+def _renumbered(finding: ExplainedFinding, graph: Graph, executed: Graph) -> ExplainedFinding:
     """Return an entry with the operators' numbers in the user's file."""
 
     def in_file(layer: ALayer) -> ALayer:
@@ -117,9 +117,9 @@ def _renumbered(one: ExplainedFinding, graph: Graph, executed: Graph) -> Explain
         tensor = executed.operators[layer.operator].outputs[0]
         return replace(layer, operator=graph.made_by[tensor])
 
-    parting, loss = one.device_and_twin, one.twin_and_original
+    parting, loss = finding.device_and_twin, finding.twin_and_original
     return msgspec.structs.replace(
-        one,
+        finding,
         device_and_twin=replace(
             parting,
             layers=tuple(map(in_file, parting.layers)),
@@ -159,18 +159,18 @@ def _figures(figures: Mapping[int, float | None], colour: str, graph: Graph) -> 
     return {key: _node(value, colour, abs(value) / (most or 1.0)) for key, value in known.items()}
 
 
-def _marks(one: ExplainedFinding, graph: Graph) -> Nodes:
+def _marks(finding: ExplainedFinding, graph: Graph) -> Nodes:
     """Return what is to be said of each layer in words, and where the verdict points at."""
     differences = {
         layer.operator: layer.total.parted
-        for layer in one.device_and_twin.layers
+        for layer in finding.device_and_twin.layers
         if layer.total is not None
     }
-    errors = {layer.operator: layer.beyond for layer in one.twin_and_original.layers}
+    errors = {layer.operator: layer.beyond for layer in finding.twin_and_original.layers}
     nodes: Nodes = {}
     for operator in sorted(differences.keys() | errors.keys()):
         words, colour, strength = _mark(
-            one, operator, differences.get(operator), beyond=errors.get(operator, False)
+            finding, operator, differences.get(operator), beyond=errors.get(operator, False)
         )
         key = _node_key(graph, operator)
         if words and key is not None:
@@ -179,23 +179,23 @@ def _marks(one: ExplainedFinding, graph: Graph) -> Nodes:
 
 
 def _mark(
-    one: ExplainedFinding, operator: int, parted: bool | None, *, beyond: bool
+    finding: ExplainedFinding, operator: int, parted: bool | None, *, beyond: bool
 ) -> tuple[list[str], str, float]:
     """Return the words of a layer, its colour, and how strong that is, from 0 to 1."""
-    onset, begins = one.device_and_twin.onset, one.begins_in
+    onset, begins = finding.device_and_twin.onset, finding.begins_in
     words, colour, strength = [], _KERNEL, 0.0
     if parted is not None:
         words.append("differs" if parted else "equal")
         strength = _DIFFERS if parted else 0.0
     if onset is not None and operator == onset.operator:
-        words = ["onset" if one.device_and_twin.first else "onset, or earlier"]
+        words = ["onset" if finding.device_and_twin.first else "onset, or earlier"]
         strength = _ONSET
     if beyond:
         words.append("beyond quantization")
         colour, strength = _COMPRESSION, _BEYOND + strength / 2
     if begins is not None and operator == begins.operator:
-        words.insert(0, verdict_words(one.verdict))
-        colour = _COMPRESSION if one.verdict.name == "compression" else _KERNEL
+        words.insert(0, verdict_words(finding.verdict))
+        colour = _COMPRESSION if finding.verdict.name == "compression" else _KERNEL
         strength = 1.0
     return words, colour, strength
 

@@ -363,28 +363,29 @@ def _variable_lines(document: RunDocument) -> Lines:
     return lines
 
 
-def _shift(one: ScoreShift) -> str:
-    side, count = ("lower", one.lower) if one.median < 0.0 else ("higher", one.higher)
+def _shift(shift: ScoreShift) -> str:
+    side, count = ("lower", shift.lower) if shift.median < 0.0 else ("higher", shift.higher)
     return (
-        f"{_head(one.head)}{one.score} {side} on {count:,} of the {one.lower + one.higher:,} seeds "
-        f"on which it changes, median {one.median:+.3g} (95 % interval {one.low:+.3g} to "
-        f"{one.high:+.3g})"
+        f"{_head(shift.head)}{shift.score} {side} on {count:,} of the"
+        f" {shift.lower + shift.higher:,} seeds on which it changes,"
+        f" median {shift.median:+.3g} (95 % interval {shift.low:+.3g} to "
+        f"{shift.high:+.3g})"
     )
 
 
-def _flow(one: ClassFlow) -> str:
+def _flow(flow: ClassFlow) -> str:
     return (
-        f"{_head(one.head)}{one.left:,} seeds leave {one.name}, {one.came:,} come to it "
-        f"(p {one.p:.1g})"
+        f"{_head(flow.head)}{flow.left:,} seeds leave {flow.name}, {flow.came:,} come to it "
+        f"(p {flow.p:.1g})"
     )
 
 
-def _clipped(one: ClippedOutput, arm: str) -> str:
-    side = "above" if one.side == "high" else "below"
-    most = f", those of {one.values:,} of its {one.of:,} positions on most seeds"
+def _clipped(output: ClippedOutput, arm: str) -> str:
+    side = "above" if output.side == "high" else "below"
+    most = f", those of {output.values:,} of its {output.of:,} positions on most seeds"
     return (
-        f"{one.share:.1%} of the {arm}'s values of {one.output} lie {side} {one.end:.4g}, where the"
-        f" range ends{most if one.values else ''}"
+        f"{output.share:.1%} of the {arm}'s values of {output.output} lie {side} {output.end:.4g},"
+        f" where the range ends{most if output.values else ''}"
     )
 
 

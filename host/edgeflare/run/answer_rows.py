@@ -74,9 +74,9 @@ def from_rows(reading: OutputDecoders, rows: Sequence[AnswerRow]) -> list[Evalua
     ]
 
 
-def input_crc32(one: Input) -> int:
+def input_crc32(input_: Input) -> int:
     """Return the checksum by which a replayed chain is held to what it asked before."""
-    return zlib.crc32(one.tobytes())
+    return zlib.crc32(input_.tobytes())
 
 
 def _read(

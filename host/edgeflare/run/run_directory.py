@@ -135,10 +135,10 @@ class RunDirectory:
             )
         return read_regular(path, MOST_BYTES)
 
-    def store_input(self, folder: str, seed_id: int, one: Input, domain: Domain) -> StoredInput:
+    def store_input(self, folder: str, seed_id: int, input_: Input, domain: Domain) -> StoredInput:
         """Store an input as a lossless file of its domain in a folder of the run directory."""
         name = f"{folder}/{seed_id:06d}{domain.suffix}"
-        data = domain.encode_file(one)
+        data = domain.encode_file(input_)
         write_atomically(self.inside(name), data)
         return StoredInput(name, hashlib.sha256(data).hexdigest())
 

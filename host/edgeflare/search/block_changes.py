@@ -42,22 +42,22 @@ def with_block(one: Input, other: Input, block: Block) -> Input:
     return spliced
 
 
-def grown(space: InputSpace, seed: Input, one: Input, rng: np.random.Generator) -> Input:
+def grown(space: InputSpace, seed: Input, input_: Input, rng: np.random.Generator) -> Input:
     """Return an input whose change of the seed is scaled by a random factor."""
     origin = space.levels(seed)
     factor = GROWTH ** rng.uniform(-1.0, 1.0)
-    return space.dithered(origin + factor * (space.levels(one) - origin), rng)
+    return space.dithered(origin + factor * (space.levels(input_) - origin), rng)
 
 
 def with_wave(
-    space: InputSpace, bounds: Bounds, one: Input, block: Block, rng: np.random.Generator
+    space: InputSpace, bounds: Bounds, input_: Input, block: Block, rng: np.random.Generator
 ) -> Input:
     """Return an input with a wave added in one block.
 
     The highest waves are as high as the bounds allow of a change of the block alone. Cells of
     several values get the wave in a random direction of theirs, such as a colour.
     """
-    levels = space.levels(one)
+    levels = space.levels(input_)
     wave = random_wave(tuple(part.stop - part.start for part in block), rng)
     wave = np.multiply.outer(wave, rng.normal(size=levels.shape[len(block) :]))
     allowed = _most_height(space, bounds, wave)

@@ -132,9 +132,9 @@ class _DistanceClimb:
             self._elite[at] = child
             self._elite.sort(key=lambda climbed: -climbed.distance)
 
-    def _enter(self, one: _ClimbedInput) -> None:
+    def _enter(self, found: _ClimbedInput) -> None:
         """Let an input into the elite, if it is far enough."""
-        self._elite.append(one)
+        self._elite.append(found)
         self._elite.sort(key=lambda climbed: -climbed.distance)
         del self._elite[self._most :]
 

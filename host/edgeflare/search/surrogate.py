@@ -80,19 +80,23 @@ def with_device(outcome: Outcome, answer: Answer) -> Outcome:
     return Outcome({**outcome.answers, Arm.DEVICE: answer}, outcome.members)
 
 
-def translated(one: Input, coverage: float | None = None) -> WhiteboxGenerator[TranslatedOutcome]:
+def translated(
+    input_: Input, coverage: float | None = None
+) -> WhiteboxGenerator[TranslatedOutcome]:
     """Return what the translations answer about one input; see `TranslatedQuery`."""
-    (told,) = yield TranslatedQuery([one], coverage)
+    (told,) = yield TranslatedQuery([input_], coverage)
     answer: TranslatedOutcome = told
     return answer
 
 
-def confirmed(start: Start, one: Input, told: TranslatedOutcome, operator: str) -> SearchGenerator:
+def confirmed(
+    start: Start, input_: Input, told: TranslatedOutcome, operator: str
+) -> SearchGenerator:
     """Ask the arms about an input on which the translations deviate as the goal wants.
 
     Args:
         start: what the search began with.
-        one: the input.
+        input_: the input.
         told: what the translations answer about it; the twin's stands for the device.
         operator: what the trigger says that it was made by.
 
@@ -103,6 +107,6 @@ def confirmed(start: Start, one: Input, told: TranslatedOutcome, operator: str) 
     """
     if start.goal.met(with_device(told.outcome, told.outcome[Arm.TWIN])) is None:
         return None
-    (outcome,) = yield [Query(one, start.goal.needed)]
+    (outcome,) = yield [Query(input_, start.goal.needed)]
     kind = start.goal.met(outcome)
-    return None if kind is None else Trigger(one, kind, outcome, (operator,))
+    return None if kind is None else Trigger(input_, kind, outcome, (operator,))

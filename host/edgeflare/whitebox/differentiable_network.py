@@ -273,23 +273,23 @@ def folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
     return constants
 
 
-def described(graph: Graph, one: GraphOp) -> TranslatedOperator:
+def described(graph: Graph, operator: GraphOp) -> TranslatedOperator:
     """Return what the translation of an operator is told of it."""
     return TranslatedOperator(
-        one.name,
-        f"{graph.source}: operator {one.index}, {one.name}",
-        graph.options(one.index),
-        [graph.tensors[tensor] for tensor in one.inputs],
-        graph.tensors[one.outputs[0]],
+        operator.name,
+        f"{graph.source}: operator {operator.index}, {operator.name}",
+        graph.options(operator.index),
+        [graph.tensors[tensor] for tensor in operator.inputs],
+        graph.tensors[operator.outputs[0]],
     )
 
 
-def translated(told: TranslatedOperator, one: GraphOp, known: Mapping[int, Array]) -> Array:
+def translated(told: TranslatedOperator, operator: GraphOp, known: Mapping[int, Array]) -> Array:
     """Return the output of an operator.
 
     Args:
         told: what its translation is told of it.
-        one: the operator.
+        operator: the operator.
         known: the values of all tensors that it reads, by tensor.
 
     Raises:
@@ -297,7 +297,7 @@ def translated(told: TranslatedOperator, one: GraphOp, known: Mapping[int, Array
 
     """
     try:
-        made = TRANSLATIONS[one.name](told, [known[tensor] for tensor in _read(one)])
+        made = TRANSLATIONS[operator.name](told, [known[tensor] for tensor in _read(operator)])
     except UserError:
         raise
     except Exception as error:  # whatever jax raises of shapes, types or options unlike all known
@@ -307,19 +307,19 @@ def translated(told: TranslatedOperator, one: GraphOp, known: Mapping[int, Array
     return made
 
 
-def _constant(graph: Graph, one: GraphTensor) -> NDArray[np.generic]:
-    values = graph.values(one.index)
-    return values.astype(np.float32) if one.scales and values.dtype.itemsize == 1 else values
+def _constant(graph: Graph, tensor: GraphTensor) -> NDArray[np.generic]:
+    values = graph.values(tensor.index)
+    return values.astype(np.float32) if tensor.scales and values.dtype.itemsize == 1 else values
 
 
-def _read(one: GraphOp) -> tuple[int, ...]:
+def _read(operator: GraphOp) -> tuple[int, ...]:
     """Return the tensors whose values an operator needs: RESHAPE knows its shape from the file."""
-    return one.inputs[:1] if one.name == "RESHAPE" else one.inputs
+    return operator.inputs[:1] if operator.name == "RESHAPE" else operator.inputs
 
 
-def _require_translation(graph: Graph, one: GraphOp) -> None:
-    told = described(graph, one)
-    if one.name not in TRANSLATIONS:
+def _require_translation(graph: Graph, operator: GraphOp) -> None:
+    told = described(graph, operator)
+    if operator.name not in TRANSLATIONS:
         raise UserError(
             f"{told.place}, has no translation to take a gradient of; those with one are"
             f" {', '.join(TRANSLATIONS)}"

@@ -86,32 +86,32 @@ def rounded(real: Array) -> Array:
     return straight_through(real, jnp.round(real))
 
 
-def activated(one: TranslatedOperator, real: Array) -> Array:
+def activated(operator: TranslatedOperator, real: Array) -> Array:
     """Return float values with the operator's fused activation."""
-    low, high = _REAL_LIMITS[_activation(one)]
+    low, high = _REAL_LIMITS[_activation(operator)]
     return real if (low, high) == (-np.inf, np.inf) else jnp.clip(real, low, high)
 
 
-def requantized(one: TranslatedOperator, scaled: Array) -> Array:
+def requantized(operator: TranslatedOperator, scaled: Array) -> Array:
     """Return values in units of the output's scale as the output has them: whole, and clipped.
 
     XNNPACK clips before it rounds, and then adds the zero point.
     """
-    zero_point = one.output.zero_points[0]
-    low, high = quantized_limits(one)
+    zero_point = operator.output.zero_points[0]
+    low, high = quantized_limits(operator)
     return rounded(jnp.clip(scaled, low - zero_point, high - zero_point)) + zero_point
 
 
-def clipped(one: TranslatedOperator, raw: Array) -> Array:
+def clipped(operator: TranslatedOperator, raw: Array) -> Array:
     """Return raw values within the limits of the output and of its fused activation."""
-    return jnp.clip(raw, *quantized_limits(one))
+    return jnp.clip(raw, *quantized_limits(operator))
 
 
-def quantized_limits(one: TranslatedOperator) -> tuple[int, int]:
+def quantized_limits(operator: TranslatedOperator) -> tuple[int, int]:
     """Return the least and largest raw value that an operator writes."""
-    tensor = one.output
+    tensor = operator.output
     limits = np.iinfo(tensor.dtype)
-    low, high = _REAL_LIMITS[_activation(one)]
+    low, high = _REAL_LIMITS[_activation(operator)]
     scale, zero_point = tensor.scales[0], tensor.zero_points[0]
     return (
         int(max(limits.min, limits.min if low == -np.inf else zero_point + round(low / scale))),
@@ -119,7 +119,7 @@ def quantized_limits(one: TranslatedOperator) -> tuple[int, int]:
     )
 
 
-def one_scale(one: TranslatedOperator, tensor: GraphTensor) -> np.float32:
+def one_scale(operator: TranslatedOperator, tensor: GraphTensor) -> np.float32:
     """Return the scale of a tensor that has one for all its values.
 
     Raises:
@@ -127,13 +127,15 @@ def one_scale(one: TranslatedOperator, tensor: GraphTensor) -> np.float32:
 
     """
     if len(tensor.scales) != 1 or tensor.dtype not in ("int8", "uint8"):
-        one.refuse(f"tensor {tensor.name!r} is {tensor.type_name} with {len(tensor.scales)} scales")
+        operator.refuse(
+            f"tensor {tensor.name!r} is {tensor.type_name} with {len(tensor.scales)} scales"
+        )
     scale: np.float32 = np.float32(tensor.scales[0])
     return scale
 
 
-def _activation(one: TranslatedOperator) -> FusedActivation:
-    number = int(one.options.get("fusedActivationFunction", 0))
+def _activation(operator: TranslatedOperator) -> FusedActivation:
+    number = int(operator.options.get("fusedActivationFunction", 0))
     if number not in _REAL_LIMITS:
-        one.refuse(f"it fuses the activation {number}")
+        operator.refuse(f"it fuses the activation {number}")
     return FusedActivation(number)

@@ -38,76 +38,76 @@ _Sum = Callable[[Array], Array]
 """The weighted sum of an input, without its bias."""
 
 
-def convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def convolution(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate CONV_2D; where its weights read fewer channels than there are, in groups."""
-    weights = jnp.transpose(_weights(one, inputs[1]), (1, 2, 3, 0))
-    groups = one.inputs[0].shape[3] // weights.shape[2]
-    one_pixel = weights.shape[:2] == (1, 1) and _strides(one) == (1, 1)
-    return _weighted(one, inputs, _window_sum(one, weights, groups), by_pixel=one_pixel)
+    weights = jnp.transpose(_weights(operator, inputs[1]), (1, 2, 3, 0))
+    groups = operator.inputs[0].shape[3] // weights.shape[2]
+    one_pixel = weights.shape[:2] == (1, 1) and _strides(operator) == (1, 1)
+    return _weighted(operator, inputs, _window_sum(operator, weights, groups), by_pixel=one_pixel)
 
 
-def depthwise_convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def depthwise_convolution(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate DEPTHWISE_CONV_2D."""
-    weights = jnp.transpose(_weights(one, inputs[1]), (1, 2, 0, 3))
-    return _weighted(one, inputs, _window_sum(one, weights, one.inputs[0].shape[3]))
+    weights = jnp.transpose(_weights(operator, inputs[1]), (1, 2, 0, 3))
+    return _weighted(operator, inputs, _window_sum(operator, weights, operator.inputs[0].shape[3]))
 
 
-def fully_connected(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def fully_connected(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate FULLY_CONNECTED."""
-    weights = _weights(one, inputs[1])
+    weights = _weights(operator, inputs[1])
     flat = inputs[0].reshape(-1, weights.shape[1])
     made = _weighted(
-        one, [flat, *inputs[1:]], lambda given: jnp.dot(given, weights.T), by_pixel=True
+        operator, [flat, *inputs[1:]], lambda given: jnp.dot(given, weights.T), by_pixel=True
     )
-    return made.reshape(one.output.shape)
+    return made.reshape(operator.output.shape)
 
 
 def _weighted(
-    one: TranslatedOperator, inputs: Sequence[Array], add_up: _Sum, *, by_pixel: bool = False
+    operator: TranslatedOperator, inputs: Sequence[Array], add_up: _Sum, *, by_pixel: bool = False
 ) -> Array:
     """Return the raw output of an operator, given the sum that it makes of its input."""
-    given, weights, output = one.inputs[0], one.inputs[1], one.output
+    given, weights, output = operator.inputs[0], operator.inputs[1], operator.output
     bias = inputs[2] if len(inputs) > 2 else np.float32(0.0)
     if output.dtype == "float32" and given.dtype == "float32":
         if not weights.scales:
-            return activated(one, add_up(inputs[0]) + bias)
+            return activated(operator, add_up(inputs[0]) + bias)
         values, units = _dynamically_quantized(inputs[0], by_row=by_pixel)
-        return activated(one, add_up(values) * (units * _weight_scales(one)) + bias)
-    scale = one_scale(one, given) * _weight_scales(one) / one_scale(one, output)
+        return activated(operator, add_up(values) * (units * _weight_scales(operator)) + bias)
+    scale = one_scale(operator, given) * _weight_scales(operator) / one_scale(operator, output)
     sums = add_up(inputs[0] - np.float32(given.zero_points[0])) + bias
-    return requantized(one, sums * scale)
+    return requantized(operator, sums * scale)
 
 
-def _weights(one: TranslatedOperator, raw: Array) -> Array:
+def _weights(operator: TranslatedOperator, raw: Array) -> Array:
     """Return weights, constants or what takes the place of such, without their zero point."""
-    weights = one.inputs[1]
+    weights = operator.inputs[1]
     if not (weights.constant or isinstance(raw, np.ndarray)):
-        one.refuse("its weights are no constant")
+        operator.refuse("its weights are no constant")
     values = raw.astype(np.float32)
     if not weights.scales:
         return values
     if weights.dtype not in ("int8", "uint8") or len(set(weights.zero_points)) > 1:
-        one.refuse(f"its weights are {weights.type_name} with {len(weights.scales)} scales")
+        operator.refuse(f"its weights are {weights.type_name} with {len(weights.scales)} scales")
     return values - np.float32(weights.zero_points[0])
 
 
-def _weight_scales(one: TranslatedOperator) -> NDArray[np.float32]:
-    return np.asarray(one.inputs[1].scales, np.float32)
+def _weight_scales(operator: TranslatedOperator) -> NDArray[np.float32]:
+    return np.asarray(operator.inputs[1].scales, np.float32)
 
 
 def _window_sum(
-    one: TranslatedOperator,
+    operator: TranslatedOperator,
     weights: Array,
     groups: int,
 ) -> _Sum:
     """Return the sum over windows; `weights` are (height, width, channels in, channels out)."""
-    options = one.options
+    options = operator.options
 
     def add_up(given: Array) -> Array:
         return lax.conv_general_dilated(
             given,
             weights,
-            window_strides=_strides(one),
+            window_strides=_strides(operator),
             padding=_PADDINGS[options["padding"]],
             rhs_dilation=(options["dilationHFactor"], options["dilationWFactor"]),
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
@@ -117,8 +117,8 @@ def _window_sum(
     return add_up
 
 
-def _strides(one: TranslatedOperator) -> tuple[int, int]:
-    return one.options["strideH"], one.options["strideW"]
+def _strides(operator: TranslatedOperator) -> tuple[int, int]:
+    return operator.options["strideH"], operator.options["strideW"]
 
 
 def _dynamically_quantized(values: Array, *, by_row: bool) -> tuple[Array, Array]:
@@ -149,40 +149,40 @@ def _dynamically_quantized(values: Array, *, by_row: bool) -> tuple[Array, Array
     return raw - zero_point, 1.0 / steps
 
 
-def max_pool(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def max_pool(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate MAX_POOL_2D, whose input and output have one quantization."""
-    made = lax.reduce_window(inputs[0], -jnp.inf, lax.max, *_window(one))
-    return clipped(one, made) if one.quantized else activated(one, made)
+    made = lax.reduce_window(inputs[0], -jnp.inf, lax.max, *_window(operator))
+    return clipped(operator, made) if operator.quantized else activated(operator, made)
 
 
-def average_pool(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def average_pool(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate AVERAGE_POOL_2D; quantized means round halves away from zero, as built-in kernels.
 
     XNNPACK has no such kernel for int8, and leaves it to those.
     """
-    sums = lax.reduce_window(inputs[0], 0.0, lax.add, *_window(one))
-    counts = lax.reduce_window(jnp.ones_like(inputs[0]), 0.0, lax.add, *_window(one))
-    if not one.quantized:
-        return activated(one, sums / counts)
+    sums = lax.reduce_window(inputs[0], 0.0, lax.add, *_window(operator))
+    counts = lax.reduce_window(jnp.ones_like(inputs[0]), 0.0, lax.add, *_window(operator))
+    if not operator.quantized:
+        return activated(operator, sums / counts)
     half = jnp.floor(counts / 2)
     up, down = jnp.floor((sums + half) / counts), jnp.ceil((sums - half) / counts)
-    return clipped(one, straight_through(sums / counts, jnp.where(sums > 0, up, down)))
+    return clipped(operator, straight_through(sums / counts, jnp.where(sums > 0, up, down)))
 
 
-def mean(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def mean(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate MEAN."""
-    given, shape = one.inputs[0], one.output.shape
+    given, shape = operator.inputs[0], operator.output.shape
     axes = tuple(int(axis) % len(given.shape) for axis in np.atleast_1d(inputs[1]))
-    if not one.quantized:
+    if not operator.quantized:
         return inputs[0].mean(axes).reshape(shape)
     sums = (inputs[0] - np.float32(given.zero_points[0])).sum(axes)
     count = np.float32(prod(given.shape[axis] for axis in axes))
-    scale = one_scale(one, given) / one_scale(one, one.output) / count
-    return requantized(one, sums * scale).reshape(shape)
+    scale = one_scale(operator, given) / one_scale(operator, operator.output) / count
+    return requantized(operator, sums * scale).reshape(shape)
 
 
-def _window(one: TranslatedOperator) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    options = one.options
+def _window(operator: TranslatedOperator) -> tuple[tuple[int, ...], tuple[int, ...], str]:
+    options = operator.options
     return (
         (1, options["filterHeight"], options["filterWidth"], 1),
         (1, options["strideH"], options["strideW"], 1),
@@ -190,25 +190,27 @@ def _window(one: TranslatedOperator) -> tuple[tuple[int, ...], tuple[int, ...], 
     )
 
 
-def quantize(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def quantize(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate QUANTIZE, from float32 or from another quantization."""
-    given, unit = one.inputs[0], one_scale(one, one.output)
+    given, unit = operator.inputs[0], one_scale(operator, operator.output)
     if not given.scales:
-        return requantized(one, inputs[0] / unit)
-    return requantized(one, (inputs[0] - given.zero_points[0]) * (one_scale(one, given) / unit))
+        return requantized(operator, inputs[0] / unit)
+    return requantized(
+        operator, (inputs[0] - given.zero_points[0]) * (one_scale(operator, given) / unit)
+    )
 
 
-def dequantize(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def dequantize(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate DEQUANTIZE."""
-    given = one.inputs[0]
+    given = operator.inputs[0]
     if not given.scales:
         return jnp.asarray(inputs[0], jnp.float32)
-    return (inputs[0] - given.zero_points[0]) * one_scale(one, given)
+    return (inputs[0] - given.zero_points[0]) * one_scale(operator, given)
 
 
-def reshape(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def reshape(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate RESHAPE, whose output has the shape that the file declares."""
-    return inputs[0].reshape(one.output.shape)
+    return inputs[0].reshape(operator.output.shape)
 
 
 def transpose(_: TranslatedOperator, inputs: Sequence[Array]) -> Array:
@@ -216,9 +218,9 @@ def transpose(_: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     return jnp.transpose(inputs[0], np.asarray(inputs[1]).tolist())
 
 
-def pad(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def pad(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate PAD, which fills with zeros."""
-    zero = one.output.zero_points[0] if one.quantized else 0.0
+    zero = operator.output.zero_points[0] if operator.quantized else 0.0
     widths = np.asarray(inputs[1]).tolist()
     return jnp.pad(inputs[0], widths, constant_values=zero)
 
@@ -227,48 +229,52 @@ _FRACTION_BITS = 20
 """Bits of the larger factor of XNNPACK's sum of two quantized values."""
 
 
-def add(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def add(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate ADD; quantized sums are computed in fixed point, as XNNPACK does."""
-    if not one.quantized:
-        return activated(one, inputs[0] + inputs[1])
-    unit = one_scale(one, one.output)
-    factors = [one_scale(one, tensor) / unit for tensor in one.inputs]
+    if not operator.quantized:
+        return activated(operator, inputs[0] + inputs[1])
+    unit = one_scale(operator, operator.output)
+    factors = [one_scale(operator, tensor) / unit for tensor in operator.inputs]
     shift = _FRACTION_BITS - int(np.floor(np.log2(max(factors))))
     whole = [int(np.rint(factor * 2.0**shift)) for factor in factors]
-    zeros = [tensor.zero_points[0] for tensor in one.inputs]
+    zeros = [tensor.zero_points[0] for tensor in operator.inputs]
     exact, real = np.int32(1 << (shift - 1)), np.float32(0.0)
     for raw, factor, times, zero_point in zip(inputs, factors, whole, zeros, strict=True):
         exact += lax.stop_gradient(raw).astype(jnp.int32) * times - np.int32(times * zero_point)
         real += (raw - zero_point) * factor
     rounded_down = jnp.right_shift(exact, shift).astype(jnp.float32)
-    return clipped(one, straight_through(real, rounded_down) + one.output.zero_points[0])
+    return clipped(operator, straight_through(real, rounded_down) + operator.output.zero_points[0])
 
 
-def multiply(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def multiply(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate MUL."""
-    if not one.quantized:
-        return activated(one, inputs[0] * inputs[1])
-    first, second = one.inputs
-    scale = one_scale(one, first) * one_scale(one, second) / one_scale(one, one.output)
+    if not operator.quantized:
+        return activated(operator, inputs[0] * inputs[1])
+    first, second = operator.inputs
+    scale = (
+        one_scale(operator, first)
+        * one_scale(operator, second)
+        / one_scale(operator, operator.output)
+    )
     product = (inputs[0] - first.zero_points[0]) * (inputs[1] - second.zero_points[0])
-    return requantized(one, product * scale)
+    return requantized(operator, product * scale)
 
 
-def softmax(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+def softmax(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate SOFTMAX."""
-    beta = np.float32(one.options["beta"])
-    return _of_real_values(lambda real: jax.nn.softmax(beta * real))(one, inputs)
+    beta = np.float32(operator.options["beta"])
+    return _of_real_values(lambda real: jax.nn.softmax(beta * real))(operator, inputs)
 
 
 def _of_real_values(function: Callable[[Array], Array]) -> Translation:
     """Return the translation of a function of each real value, or of a row of them."""
 
-    def translate(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
-        if not one.quantized:
+    def translate(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+        if not operator.quantized:
             return function(inputs[0])
-        given = one.inputs[0]
-        real = (inputs[0] - given.zero_points[0]) * one_scale(one, given)
-        return requantized(one, function(real) / one_scale(one, one.output))
+        given = operator.inputs[0]
+        real = (inputs[0] - given.zero_points[0]) * one_scale(operator, given)
+        return requantized(operator, function(real) / one_scale(operator, operator.output))
 
     return translate
 

@@ -86,21 +86,21 @@ class TranslatedPair:
             return self._arms[query.arm].gradient(query.input, query.weights, query.neurons)
         return self.answered(query)
 
-    def rehearse(self, one: Input, *, neurons: bool = False) -> None:
+    def rehearse(self, input_: Input, *, neurons: bool = False) -> None:
         """Answer what a search may ask, so that all is compiled before the time of one counts.
 
         Args:
-            one: an input that both models take.
+            input_: an input that both models take.
             neurons: whether it is to ask about neurons too.
 
         Raises:
             UserError: a model does not know its neurons, and they are asked for.
 
         """
-        (told,) = self.answered(TranslatedQuery([one], 0.0 if neurons else None))
+        (told,) = self.answered(TranslatedQuery([input_], 0.0 if neurons else None))
         for arm, scores in told.scores.items():
             weights: Mapping[int, float] = {0: 0.0} if neurons else {}
-            self.answer(GradientQuery(one, arm, np.zeros_like(scores), weights))
+            self.answer(GradientQuery(input_, arm, np.zeros_like(scores), weights))
 
     def answered(self, query: TranslatedQuery) -> list[TranslatedOutcome]:
         """Return what the translations answer about inputs."""
@@ -121,12 +121,12 @@ class TranslatedPair:
             )
         return model
 
-    def _outcome(self, one: Input, query: TranslatedQuery) -> TranslatedOutcome:
-        answered = {arm: translated.answer(one) for arm, translated in self._arms.items()}
+    def _outcome(self, input_: Input, query: TranslatedQuery) -> TranslatedOutcome:
+        answered = {arm: translated.answer(input_) for arm, translated in self._arms.items()}
         covered = {}
         if query.coverage is not None:
             covered = {
-                arm: translated.covered(one, query.coverage)
+                arm: translated.covered(input_, query.coverage)
                 for arm, translated in self._arms.items()
             }
         return TranslatedOutcome(
@@ -136,26 +136,26 @@ class TranslatedPair:
         )
 
 
-def _translated(one: ArmToTranslate, level: float) -> _TranslatedArm:
-    if not isinstance(one.encoder, DifferentiableEncoder):
+def _translated(arm: ArmToTranslate, level: float) -> _TranslatedArm:
+    if not isinstance(arm.encoder, DifferentiableEncoder):
         raise UserError(
-            f"what stands before {one.source} cannot be differentiated, such as the features of"
+            f"what stands before {arm.source} cannot be differentiated, such as the features of"
             " sounds: take pairs of images or arrays"
         )
-    if len(one.decoder.outputs) != 1 or one.decoder.choices < 2:
+    if len(arm.decoder.outputs) != 1 or arm.decoder.choices < 2:
         raise UserError(
-            f"{one.source} does not give one score for each class, whose gradients are needed"
+            f"{arm.source} does not give one score for each class, whose gradients are needed"
         )
-    return _TranslatedArm(_model(one), one.encoder, one.decoder, level)
+    return _TranslatedArm(_model(arm), arm.encoder, arm.decoder, level)
 
 
-def _model(one: ArmToTranslate) -> _DifferentiableModel:
-    if is_callable(one.source):
-        model = _ModelWithOwnGradient(one.source, one.shape, one.decoder)
-        for row in one.rows[:1]:
+def _model(arm: ArmToTranslate) -> _DifferentiableModel:
+    if is_callable(arm.source):
+        model = _ModelWithOwnGradient(arm.source, arm.shape, arm.decoder)
+        for row in arm.rows[:1]:
             model.require(row)
         return model
-    path = Path(one.source)
+    path = Path(arm.source)
     if path.suffix.lower() != ".tflite":
         raise UserError(
             f"{path} is no .tflite file, whose operators could be differentiated: convert it, or"
@@ -164,12 +164,12 @@ def _model(one: ArmToTranslate) -> _DifferentiableModel:
     content = read_model_file(path)
     network = DifferentiableNetwork(Graph(content, str(path)))
     scores = network.graph.tensors[network.scores]
-    if scores.size != one.decoder.choices:
+    if scores.size != arm.decoder.choices:
         raise UserError(
-            f"{path}: tensor {scores.name!r} has {scores.size} scores for {one.decoder.choices}"
+            f"{path}: tensor {scores.name!r} has {scores.size} scores for {arm.decoder.choices}"
             " decisions, whose gradients are needed"
         )
-    require_equal(network, content, one.kernels, one.rows)
+    require_equal(network, content, arm.kernels, arm.rows)
     return network
 
 
@@ -210,23 +210,23 @@ class _TranslatedArm:
     decoder: Decoder
     level: float
 
-    def answer(self, one: Input) -> tuple[Answer, _Real]:
+    def answer(self, input_: Input) -> tuple[Answer, _Real]:
         """Return the answer to an input, and its scores before a last softmax."""
-        output, scores = self.model.evaluate(self._row(one))
+        output, scores = self.model.evaluate(self._row(input_))
         (answer,) = self.decoder.read(RawBatch(output.reshape(1, -1)))
         return answer, scores
 
-    def gradient(self, one: Input, weights: _Real, neurons: Mapping[int, float]) -> _Real:
+    def gradient(self, input_: Input, weights: _Real, neurons: Mapping[int, float]) -> _Real:
         """Return a gradient by the levels of an input, in its shape; see `GradientQuery`."""
-        by_row = self.model.gradient(self._row(one), weights, neurons)
-        return self.encoder.pulled_back(by_row).reshape(one.shape) * self.level
+        by_row = self.model.gradient(self._row(input_), weights, neurons)
+        return self.encoder.pulled_back(by_row).reshape(input_.shape) * self.level
 
-    def covered(self, one: Input, threshold: float) -> NDArray[np.bool_]:
+    def covered(self, input_: Input, threshold: float) -> NDArray[np.bool_]:
         """Return which neurons an input covers; see `covered_neurons`."""
-        return self.model.covered(self._row(one), threshold)
+        return self.model.covered(self._row(input_), threshold)
 
-    def _row(self, one: Input) -> NDArray[np.generic]:
-        rows = self.encoder.encode(one[None])
+    def _row(self, input_: Input) -> NDArray[np.generic]:
+        rows = self.encoder.encode(input_[None])
         return rows[:1]
 
 

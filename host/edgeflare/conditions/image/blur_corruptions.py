@@ -54,11 +54,11 @@ LARGEST_ANGLE = 45.0
     sets=("common", "blur"),
     summary="the blur of a lens that is out of focus: every point becomes a disk",
 )
-def defocus_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def defocus_blur(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Convolve with a disk; the parameters are its radius and the sigma of its edge."""
     del rng
-    radius, sigma = DEFOCUS.at(one, severity)
-    return on_colours(one, lambda colours: out_of_focus(colours, radius, sigma))
+    radius, sigma = DEFOCUS.at(image, severity)
+    return on_colours(image, lambda colours: out_of_focus(colours, radius, sigma))
 
 
 @condition(
@@ -67,12 +67,12 @@ def defocus_blur(one: Image, severity: float, rng: np.random.Generator) -> Image
     sets=("common", "blur"),
     summary="the view through frosted glass: neighbouring pixels are mixed up",
 )
-def glass_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def glass_blur(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Smooth, move pixels, smooth; the parameters are sigma, the distance, and how often."""
-    sigma, distance, times = GLASS.at(one, severity)
+    sigma, distance, times = GLASS.at(image, severity)
     reach = whole(distance)
-    moves = rng.integers(-reach, reach, (whole(times), *one.shape[:2], 2))
-    return on_colours(one, lambda colours: through_glass(colours, sigma, reach, moves))
+    moves = rng.integers(-reach, reach, (whole(times), *image.shape[:2], 2))
+    return on_colours(image, lambda colours: through_glass(colours, sigma, reach, moves))
 
 
 @condition(
@@ -81,11 +81,11 @@ def glass_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "blur"),
     summary="the blur of a camera that moves in a straight line",
 )
-def motion_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def motion_blur(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Smear along a line of random direction; the parameters are its radius and sigma."""
-    radius, sigma = MOTION.at(one, severity)
+    radius, sigma = MOTION.at(image, severity)
     angle = rng.uniform(-LARGEST_ANGLE, LARGEST_ANGLE)
-    return on_colours(one, lambda colours: smeared(colours, radius, sigma, angle))
+    return on_colours(image, lambda colours: smeared(colours, radius, sigma, angle))
 
 
 @condition(
@@ -94,11 +94,11 @@ def motion_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "blur"),
     summary="the blur of a camera that moves towards what it sees",
 )
-def zoom_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def zoom_blur(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Average views that are zoomed into; the parameters are their count and the step."""
     del rng
-    count, step = ZOOM.at(one, severity)
-    return on_colours(one, lambda colours: approached(colours, whole(count), step))
+    count, step = ZOOM.at(image, severity)
+    return on_colours(image, lambda colours: approached(colours, whole(count), step))
 
 
 @condition(
@@ -107,11 +107,13 @@ def zoom_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "extra", "blur"),
     summary="the blur of a Gaussian mean",
 )
-def gaussian_blur(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def gaussian_blur(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Smooth; the parameter is sigma."""
     del rng
-    (sigma,) = GAUSSIAN_SIGMA.at(one, severity)
-    return on_colours(one, lambda colours: gray_levels(smoothed(colours.astype(np.float32), sigma)))
+    (sigma,) = GAUSSIAN_SIGMA.at(image, severity)
+    return on_colours(
+        image, lambda colours: gray_levels(smoothed(colours.astype(np.float32), sigma))
+    )
 
 
 def out_of_focus(colours: Image, radius: float, sigma: float) -> Image:

@@ -64,11 +64,11 @@ FILTERS = (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_AREA,
     sets=("camera",),
     summary="a camera that takes the light for warmer or colder than it is; gray images stay",
 )
-def white_balance(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def white_balance(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Make the image warmer or colder; the parameter is by how many mired."""
-    (mired,) = WHITE_BALANCE.at(one, severity)
+    (mired,) = WHITE_BALANCE.at(image, severity)
     signed = mired * rng.choice((-1, 1))
-    return on_colours(one, lambda colours: balanced(colours, signed))
+    return on_colours(image, lambda colours: balanced(colours, signed))
 
 
 @condition(
@@ -77,11 +77,13 @@ def white_balance(one: Image, severity: float, rng: np.random.Generator) -> Imag
     sets=("camera",),
     summary="gray levels encoded for another display: middle ones darker, or lighter",
 )
-def gamma(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def gamma(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Raise gray levels to a power; the parameter is the power, or its inverse."""
-    (power,) = GAMMA.at(one, severity)
+    (power,) = GAMMA.at(image, severity)
     signed = power ** rng.choice((-1, 1))
-    return on_colours(one, lambda colours: np.take(_encoded(np.arange(256) / 255, signed), colours))
+    return on_colours(
+        image, lambda colours: np.take(_encoded(np.arange(256) / 255, signed), colours)
+    )
 
 
 @condition(
@@ -90,12 +92,12 @@ def gamma(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("camera",),
     summary="a scene with little light, which no longer exposure makes up for",
 )
-def low_light(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def low_light(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Darken the image; the parameter is the share of the gray levels that is left."""
     del rng
-    (share,) = LOW_LIGHT.at(one, severity)
+    (share,) = LOW_LIGHT.at(image, severity)
     levels = gray_levels(share * np.arange(256) + 0.5)
-    return on_colours(one, lambda colours: np.take(levels, colours))
+    return on_colours(image, lambda colours: np.take(levels, colours))
 
 
 @condition(
@@ -104,11 +106,11 @@ def low_light(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("camera",),
     summary="JPEG as cameras and messengers use it, whatever the size of the image",
 )
-def jpeg_quality(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def jpeg_quality(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Encode and decode; the parameter is the quality."""
     del rng
-    (quality,) = JPEG_QUALITY.at(one, severity)
-    return on_colours(one, lambda colours: through_jpeg(colours, whole(quality)))
+    (quality,) = JPEG_QUALITY.at(image, severity)
+    return on_colours(image, lambda colours: through_jpeg(colours, whole(quality)))
 
 
 @condition(
@@ -117,11 +119,11 @@ def jpeg_quality(one: Image, severity: float, rng: np.random.Generator) -> Image
     sets=("camera",),
     summary="another size on the way to the model, by filters of other image libraries",
 )
-def resampling(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def resampling(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Shrink and enlarge by two filters; the parameter is the smaller side, as a share."""
-    (share,) = RESAMPLING.at(one, severity)
+    (share,) = RESAMPLING.at(image, severity)
     shrinking, enlarging = (FILTERS[index] for index in rng.integers(len(FILTERS), size=2))
-    return on_colours(one, lambda colours: resampled(colours, share, shrinking, enlarging))
+    return on_colours(image, lambda colours: resampled(colours, share, shrinking, enlarging))
 
 
 @condition(
@@ -130,11 +132,11 @@ def resampling(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("camera",),
     summary="the scene some pixels further to one side; the border continues",
 )
-def shift(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def shift(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Move the image to one of four sides; the parameter is by how many pixels."""
-    (distance,) = SHIFT.at(one, severity)
+    (distance,) = SHIFT.at(image, severity)
     right, down = DIRECTIONS[rng.integers(len(DIRECTIONS))]
-    return on_colours(one, lambda colours: shifted(colours, right * distance, down * distance))
+    return on_colours(image, lambda colours: shifted(colours, right * distance, down * distance))
 
 
 @condition(
@@ -143,11 +145,11 @@ def shift(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("camera",),
     summary="the whole picture squeezed along one side, between two black bars",
 )
-def letterboxing(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def letterboxing(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Squeeze one side and add bars; the parameter is the share of the bars."""
-    (share,) = LETTERBOXING.at(one, severity)
+    (share,) = LETTERBOXING.at(image, severity)
     axis = int(rng.integers(2))
-    return on_colours(one, lambda colours: letterboxed(colours, share, axis))
+    return on_colours(image, lambda colours: letterboxed(colours, share, axis))
 
 
 def balanced(colours: Image, mired: float) -> Image:

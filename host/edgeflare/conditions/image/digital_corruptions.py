@@ -38,11 +38,11 @@ SATURATE = SeverityParameters(
     sets=("common", "digital"),
     summary="less contrast: all channels nearer to their means",
 )
-def contrast(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def contrast(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Draw each channel to its mean; the parameter is what remains of the distance."""
     del rng
-    (kept,) = CONTRAST.at(one, severity)
-    return on_colours(one, lambda colours: flattened(colours, kept))
+    (kept,) = CONTRAST.at(image, severity)
+    return on_colours(image, lambda colours: flattened(colours, kept))
 
 
 @condition(
@@ -51,11 +51,11 @@ def contrast(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "digital"),
     summary="fewer and larger pixels",
 )
-def pixelate(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def pixelate(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Shrink and enlarge again; the parameter is the smaller image's side, as a share."""
     del rng
-    (share,) = PIXELATE.at(one, severity)
-    return on_colours(one, lambda colours: pixelated(colours, share))
+    (share,) = PIXELATE.at(image, severity)
+    return on_colours(image, lambda colours: pixelated(colours, share))
 
 
 @condition(
@@ -64,11 +64,11 @@ def pixelate(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "digital"),
     summary="JPEG, of a lower quality the larger the image",
 )
-def jpeg_compression(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def jpeg_compression(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Encode and decode; the parameter is the quality."""
     del rng
-    (quality,) = JPEG.at(one, severity)
-    return on_colours(one, lambda colours: through_jpeg(colours, whole(quality)))
+    (quality,) = JPEG.at(image, severity)
+    return on_colours(image, lambda colours: through_jpeg(colours, whole(quality)))
 
 
 @condition(
@@ -77,11 +77,11 @@ def jpeg_compression(one: Image, severity: float, rng: np.random.Generator) -> I
     sets=("common", "extra", "digital"),
     summary="paler colours up to severity 2, stronger ones from 3; gray images stay",
 )
-def saturate(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def saturate(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Change the saturation in the sense of HSV; the parameters are a factor and a summand."""
     del rng
-    factor, summand = SATURATE.at(one, severity)
-    return on_colours(one, lambda colours: saturated(colours, factor, summand))
+    factor, summand = SATURATE.at(image, severity)
+    return on_colours(image, lambda colours: saturated(colours, factor, summand))
 
 
 def flattened(colours: Image, kept: float) -> Image:
@@ -161,12 +161,12 @@ ELASTIC = SeverityParameters(
     sets=("common", "digital"),
     summary="an image on rubber: sheared, then stretched here and squeezed there",
 )
-def elastic_transform(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def elastic_transform(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Move pixels; severity goes from shearing the whole to moving small parts."""
-    parameters = ELASTIC.at(one, severity)
+    parameters = ELASTIC.at(image, severity)
     corners = rng.uniform(-1, 1, (3, 2))
-    fields = rng.random((2, *one.shape[:2]), np.float32) * 2 - 1
-    return on_colours(one, lambda colours: deformed(colours, parameters, corners, fields))
+    fields = rng.random((2, *image.shape[:2]), np.float32) * 2 - 1
+    return on_colours(image, lambda colours: deformed(colours, parameters, corners, fields))
 
 
 def deformed(

@@ -32,10 +32,10 @@ SPECKLE = one_parameter((0.06, 0.1, 0.12, 0.16, 0.2), (0.15, 0.2, 0.35, 0.45, 0.
     sets=("common", "noise"),
     summary="Gaussian noise on every channel of every pixel, as a sensor has it in low light",
 )
-def gaussian_noise(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def gaussian_noise(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Add Gaussian noise; its parameter is the standard deviation."""
-    (sigma,) = GAUSSIAN.at(one, severity)
-    return on_colours(one, lambda colours: with_noise(colours, sigma, _normal(colours, rng)))
+    (sigma,) = GAUSSIAN.at(image, severity)
+    return on_colours(image, lambda colours: with_noise(colours, sigma, _normal(colours, rng)))
 
 
 @condition(
@@ -44,11 +44,11 @@ def gaussian_noise(one: Image, severity: float, rng: np.random.Generator) -> Ima
     sets=("common", "noise"),
     summary="noise of the discreteness of light, stronger where the image is brighter",
 )
-def shot_noise(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def shot_noise(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Count photons; the parameter is how many a white pixel receives."""
-    (photons,) = SHOT.at(one, severity)
+    (photons,) = SHOT.at(image, severity)
     return on_colours(
-        one, lambda colours: from_photons(rng.poisson(colours * (photons / 255)), photons)
+        image, lambda colours: from_photons(rng.poisson(colours * (photons / 255)), photons)
     )
 
 
@@ -58,11 +58,11 @@ def shot_noise(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "noise"),
     summary="single channels of single pixels black or white, as by errors of bits",
 )
-def impulse_noise(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def impulse_noise(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Set entries to 0 or 255; the parameter is their share."""
-    (share,) = IMPULSE.at(one, severity)
+    (share,) = IMPULSE.at(image, severity)
     return on_colours(
-        one,
+        image,
         lambda colours: with_impulses(
             colours, share, rng.random(colours.shape, np.float32), rng.random(colours.shape)
         ),
@@ -75,10 +75,10 @@ def impulse_noise(one: Image, severity: float, rng: np.random.Generator) -> Imag
     sets=("common", "extra", "noise"),
     summary="noise in proportion to the gray level itself, as radar and ultrasound have it",
 )
-def speckle_noise(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def speckle_noise(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Add to each entry a random share of itself; the parameter is its standard deviation."""
-    (sigma,) = SPECKLE.at(one, severity)
-    return on_colours(one, lambda colours: with_speckles(colours, sigma, _normal(colours, rng)))
+    (sigma,) = SPECKLE.at(image, severity)
+    return on_colours(image, lambda colours: with_speckles(colours, sigma, _normal(colours, rng)))
 
 
 def with_noise(colours: Image, sigma: float, normal: Real) -> Image:

@@ -59,11 +59,11 @@ RELIEF = np.array(((-2, -1, 0), (-1, 1, 1), (0, 1, 2)), np.float64)
     sets=("common", "extra", "weather"),
     summary="drops on the lens, of water up to severity 3 and of mud from 4",
 )
-def spatter(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def spatter(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Cover parts of an image by drops; the parameters say how many, and of what."""
-    parameters = SPATTER.at(one, severity)
-    normal = rng.standard_normal(one.shape[:2])
-    return on_colours(one, lambda colours: spattered(colours, parameters, normal))
+    parameters = SPATTER.at(image, severity)
+    normal = rng.standard_normal(image.shape[:2])
+    return on_colours(image, lambda colours: spattered(colours, parameters, normal))
 
 
 def spattered(colours: Image, parameters: tuple[float, ...], normal: NDArray[np.float64]) -> Image:
@@ -168,12 +168,12 @@ SNOW_ANGLES = (-135.0, -45.0)
     sets=("common", "weather"),
     summary="flakes that fall, and the pale light of a day on which it snows",
 )
-def snow(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def snow(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Make the scene paler and add flakes, smeared in a random direction of falling."""
-    parameters = SNOW.at(one, severity)
-    normal = rng.standard_normal(one.shape[:2], np.float32)
+    parameters = SNOW.at(image, severity)
+    normal = rng.standard_normal(image.shape[:2], np.float32)
     angle = rng.uniform(*SNOW_ANGLES)
-    return on_colours(one, lambda colours: snowed(colours, parameters, normal, angle))
+    return on_colours(image, lambda colours: snowed(colours, parameters, normal, angle))
 
 
 @condition(
@@ -182,12 +182,12 @@ def snow(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "weather"),
     summary="the view through a pane with crystals of ice",
 )
-def frost(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def frost(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Add a texture of ice; the parameters are the shares of image and ice."""
-    share, frost_share = FROST.at(one, severity)
-    pitch = FINE if min(one.shape[:2]) <= SMALL_SIDE else FULL
-    texture = frost_texture(one.shape[0], one.shape[1], pitch, rng)
-    return on_colours(one, lambda colours: frosted(colours, share, frost_share, texture))
+    share, frost_share = FROST.at(image, severity)
+    pitch = FINE if min(image.shape[:2]) <= SMALL_SIDE else FULL
+    texture = frost_texture(image.shape[0], image.shape[1], pitch, rng)
+    return on_colours(image, lambda colours: frosted(colours, share, frost_share, texture))
 
 
 @condition(
@@ -196,12 +196,12 @@ def frost(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "weather"),
     summary="clouds of fog, denser in some places than in others",
 )
-def fog(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def fog(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Add a fractal field; the parameters are its share and its smoothness."""
-    share, decay = FOG.at(one, severity)
-    side = plasma_side(one.shape[0], one.shape[1])
+    share, decay = FOG.at(image, severity)
+    side = plasma_side(image.shape[0], image.shape[1])
     uniform = rng.random(side * side - 1, np.float32) * 2 - 1
-    return on_colours(one, lambda colours: fogged(colours, share, plasma(uniform, decay)))
+    return on_colours(image, lambda colours: fogged(colours, share, plasma(uniform, decay)))
 
 
 @condition(
@@ -210,11 +210,11 @@ def fog(one: Image, severity: float, rng: np.random.Generator) -> Image:
     sets=("common", "weather"),
     summary="more light: the value of every colour is raised, its hue and saturation stay",
 )
-def brightness(one: Image, severity: float, rng: np.random.Generator) -> Image:
+def brightness(image: Image, severity: float, rng: np.random.Generator) -> Image:
     """Raise the value in the sense of HSV; the parameter is by how much."""
     del rng
-    (raised,) = BRIGHTNESS.at(one, severity)
-    return on_colours(one, lambda colours: brightened(colours, raised))
+    (raised,) = BRIGHTNESS.at(image, severity)
+    return on_colours(image, lambda colours: brightened(colours, raised))
 
 
 def snowed(colours: Image, parameters: tuple[float, ...], normal: Real, angle: float) -> Image:

@@ -91,8 +91,8 @@ def high_frequencies(array: NDArray[np.generic]) -> float:
     return float(np.mean(rough)) / (2.0 * variance) if rough and variance else 0.0
 
 
-def _numbers(one: InspectedInput) -> NDArray[np.float64]:
-    return np.asarray(one.input, dtype=np.float64)
+def _numbers(inspected: InspectedInput) -> NDArray[np.float64]:
+    return np.asarray(inspected.input, dtype=np.float64)
 
 
 def load_hypotheses(sources: Sequence[str]) -> tuple[UnitHypothesis, ...]:
@@ -193,9 +193,9 @@ def require_varying(hypotheses: Sequence[UnitHypothesis], parts: Sequence[Values
             )
 
 
-def _value(hypothesis: UnitHypothesis, one: InspectedInput) -> float:
+def _value(hypothesis: UnitHypothesis, inspected: InspectedInput) -> float:
     try:
-        said = hypothesis(one)
+        said = hypothesis(inspected)
         number = float(said) if isinstance(said, Real | np.bool_) else math.nan
     except Exception as error:  # whatever the user's code raises is the user's to correct
         raise UserError(f"hypothesis {hypothesis.name!r} failed: {reason(error)}") from error

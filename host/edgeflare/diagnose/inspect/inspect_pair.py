@@ -178,13 +178,13 @@ class _Models:
         network = self.translated.network(Arm.ORIGINAL)
         return np.stack([network.evaluate(row)[1] for row in self.rows(Arm.ORIGINAL, inputs)])
 
-    def inspected(self, one: Input) -> InspectedInput:
+    def inspected(self, input_: Input) -> InspectedInput:
         """Return an input with what both models say to it."""
-        (told,) = self.translated.answered(TranslatedQuery([one]))
+        (told,) = self.translated.answered(TranslatedQuery([input_]))
         original, twin = (told.scores[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
         exact, got = (told.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
         return InspectedInput(
-            _read_only(one),
+            _read_only(input_),
             _read_only(original),
             _read_only(twin),
             original_label=int(original.argmax()),

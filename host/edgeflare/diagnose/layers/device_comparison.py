@@ -137,12 +137,12 @@ class DeviceComparison:
         self._count(self._single_sums, wanted, got)
         return ""
 
-    def completed(self, known: LayerFigures, one: GraphOp) -> LayerFigures:
+    def completed(self, known: LayerFigures, operator: GraphOp) -> LayerFigures:
         """Return the figures of a layer with those that were found here."""
         return replace(
             known,
-            device_entire=self._entire_sums[one.index].figures(),
-            device_single=self._single_sums[one.index].figures(),
+            device_entire=self._entire_sums[operator.index].figures(),
+            device_single=self._single_sums[operator.index].figures(),
         )
 
     def _add_whole(self, encoded: Values, twin: State) -> bool:

@@ -54,8 +54,8 @@ def _kernels(document: LayersDocument) -> Chart | None:
     return _lines(document, "Device against twin behind each layer", lines)
 
 
-def _decibels(one: LayerError) -> float:
-    return nan if one.sqnr_db is None or one.sqnr_db <= -LARGEST_DB else one.sqnr_db
+def _decibels(error: LayerError) -> float:
+    return nan if error.sqnr_db is None or error.sqnr_db <= -LARGEST_DB else error.sqnr_db
 
 
 _Line = tuple[str, Callable[[LayerFigures], LayerError | None], str, str, str]

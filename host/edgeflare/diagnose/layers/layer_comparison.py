@@ -68,27 +68,27 @@ class LayerComparison:
             if side is not None:
                 side.close()
 
-    def add(self, one: ComparedInput, stopped: Callable[[], bool] = lambda: False) -> None:
+    def add(self, input_: ComparedInput, stopped: Callable[[], bool] = lambda: False) -> None:
         """Look into an input; what takes long on a device ends where it is stopped."""
         try:
-            outputs = self._twin.outputs([one.encoded])
-            twin = self._twin.observe([one.encoded], outputs)
+            outputs = self._twin.outputs([input_.encoded])
+            twin = self._twin.observe([input_.encoded], outputs)
         except (ProbeFailed, UserError) as failed:
             self.notes.add("twin", f"the twin gives no answer: {failed}")
             return
         if twin.method is None:
             self.notes.add("layers", "the twin's layers cannot be seen")
         seen = self._original is None
-        if self._original is not None and one.original is not None:
+        if self._original is not None and input_.original is not None:
             try:
                 self._original.add(
-                    self._twin, twin.state, one.original, sensitivity=one.sensitivity
+                    self._twin, twin.state, input_.original, sensitivity=input_.sensitivity
                 )
                 seen = True
             except (ProbeFailed, UserError) as failed:
                 self.notes.add("original", f"the original's layers cannot be seen: {failed}")
         if self._device is not None:
-            self._device.add(self._twin, one.encoded, twin.state, stopped)
+            self._device.add(self._twin, input_.encoded, twin.state, stopped)
             seen = True
         self.inputs += seen
 

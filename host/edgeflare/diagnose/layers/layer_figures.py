@@ -243,10 +243,10 @@ class LayerFigures:
     device_single: LayerError | None = None
 
 
-def output_step(graph: Graph, one: GraphOp) -> float | None:
+def output_step(graph: Graph, operator: GraphOp) -> float | None:
     """Return the step of what an operator puts out first, in real values.
 
     None where that is not quantized, or each channel has a step of its own.
     """
-    scales = graph.tensors[one.outputs[0]].scales if one.outputs else ()
+    scales = graph.tensors[operator.outputs[0]].scales if operator.outputs else ()
     return scales[0] if len(scales) == 1 else None

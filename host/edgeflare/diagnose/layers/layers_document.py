@@ -153,9 +153,9 @@ LEAST_OF_FLOATS: Final = 1e-6
 """An error of floats that is no larger is one of zeros."""
 
 
-def differs_on_device(one: LayerFigures) -> bool:
+def differs_on_device(layer: LayerFigures) -> bool:
     """Whether a layer is computed otherwise on the device by more than rounding explains."""
-    found = one.device_single
+    found = layer.device_single
     if found is None or not found.off:
         return False
     if found.not_finite:
@@ -170,21 +170,21 @@ TWO_SIDED: Final = 1.96
 """Standard errors to each side of a difference, for an interval of 95 %."""
 
 
-def _harm(one: LayerFigures) -> tuple[bool, float, float]:
-    not_finite = one.entire is not None and one.entire.not_finite > 0
-    margin = -1.0 if one.sensitivity is None else one.sensitivity.margin
-    return not_finite, margin, own_share(one) or 0.0
+def _harm(layer: LayerFigures) -> tuple[bool, float, float]:
+    not_finite = layer.entire is not None and layer.entire.not_finite > 0
+    margin = -1.0 if layer.sensitivity is None else layer.sensitivity.margin
+    return not_finite, margin, own_share(layer) or 0.0
 
 
-def own_share(one: LayerFigures) -> float | None:
+def own_share(layer: LayerFigures) -> float | None:
     """Return the layer's own RMSE over that of all layers up to it; None where one is unknown."""
-    if one.single is None or one.entire is None or not one.entire.rmse:
+    if layer.single is None or layer.entire is None or not layer.entire.rmse:
         return None
-    return one.single.rmse / one.entire.rmse
+    return layer.single.rmse / layer.entire.rmse
 
 
-def _by_how_much(one: LayerFigures) -> tuple[int, float]:
-    found = one.device_single
+def _by_how_much(layer: LayerFigures) -> tuple[int, float]:
+    found = layer.device_single
     assert found is not None  # noqa: S101 - of one that differs
     return found.not_finite, found.largest if found.units is None else found.units
 

@@ -141,9 +141,9 @@ def _said_of_constants(document: LayersDocument) -> Iterator[str]:
     yield f"constants are off by more than rounding explains in {named}"
 
 
-def constants_in_words(one: LayerFigures) -> str:
+def constants_in_words(layer: LayerFigures) -> str:
     """Return how far a layer's constants are off, in words."""
-    known = one.constants
+    known = layer.constants
     if known is None:
         return "–"
     if known.steps is None:
@@ -229,8 +229,8 @@ def _compression_table(document: LayersDocument) -> Table:
     )
 
 
-def _sensitivity(one: LayerFigures) -> str:
-    found = one.sensitivity
+def _sensitivity(layer: LayerFigures) -> str:
+    found = layer.sensitivity
     return "–" if found is None else f"{found.margin:.3g} ± {TWO_SIDED * found.standard_error:.2g}"
 
 
@@ -348,15 +348,15 @@ def layers_csv(document: LayersDocument) -> str:
     return csv_text(COLUMNS, map(_row, document.layers))
 
 
-def _row(one: LayerFigures) -> dict[str, object]:
-    known = ((columns, getattr(one, part)) for part, columns in _PARTS.items())
+def _row(layer: LayerFigures) -> dict[str, object]:
+    known = ((columns, getattr(layer, part)) for part, columns in _PARTS.items())
     return {
-        "operator": one.layer.operator,
-        "name": one.layer.name,
-        "tensor": one.layer.tensor,
-        "original_operator": one.original,
-        "matched_by": one.matched_by,
-        "own": own_share(one),
+        "operator": layer.layer.operator,
+        "name": layer.layer.name,
+        "tensor": layer.layer.tensor,
+        "original_operator": layer.original,
+        "matched_by": layer.matched_by,
+        "own": own_share(layer),
         **{
             column: getattr(part, figure)
             for columns, part in known

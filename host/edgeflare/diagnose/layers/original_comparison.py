@@ -135,9 +135,9 @@ class OriginalComparison:
         if sensitivity:
             self._measure(original_input, real, alone)
 
-    def completed(self, known: LayerFigures, one: GraphOp) -> LayerFigures:
+    def completed(self, known: LayerFigures, operator: GraphOp) -> LayerFigures:
         """Return the figures of a layer with those that were found here."""
-        op, made = one.index, one.outputs[0]
+        op, made = operator.index, operator.outputs[0]
         if made not in self._counterparts:
             return known
         return replace(
@@ -160,16 +160,18 @@ class OriginalComparison:
             len(moved), float(np.mean(moved)), spread / sqrt(len(moved)), sum(changed)
         )
 
-    def _can_run_alone(self, one: GraphOp) -> bool:
+    def _can_run_alone(self, operator: GraphOp) -> bool:
         """Whether a layer can be given what the original's layers put out, and so can its own."""
-        graph, fed = self._graph, self._graph.fed(one)
-        shown = (*fed, *one.outputs[:1])
+        graph, fed = self._graph, self._graph.fed(operator)
+        shown = (*fed, *operator.outputs[:1])
         known = all(tensor in self._counterparts for tensor in shown)
-        if not fed or graph.unreadable(one) or not known:
+        if not fed or graph.unreadable(operator) or not known:
             return False
-        if one.index not in self._matched:  # a conversion, of which is known what it should make
+        if (
+            operator.index not in self._matched
+        ):  # a conversion, of which is known what it should make
             return True
-        theirs = self._layers.graph.operators[self._matched[one.index][0]]
+        theirs = self._layers.graph.operators[self._matched[operator.index][0]]
         same = len(self._layers.graph.fed(theirs)) == len(fed)
         return same and not self._layers.unreadable(theirs.index)
 

@@ -270,9 +270,9 @@ class AudioDomain(Domain):
     def _sound_encoder(self, tensor: Tensor) -> _SoundEncoder:
         return _SoundEncoder(self._front_end, tensor, self._rounding, self._normalize)
 
-    def encode_file(self, one: Wave) -> bytes:
+    def encode_file(self, wave: Wave) -> bytes:
         """Return the WAV file of a sound."""
-        return encode_wav(one, self.sample_rate)
+        return encode_wav(wave, self.sample_rate)
 
     @staticmethod
     def decode_file(data: bytes) -> Wave | None:
@@ -280,9 +280,9 @@ class AudioDomain(Domain):
         decoded = decode_wav(data)
         return None if decoded is None else decoded.wave
 
-    def view(self, one: Wave) -> SoundView:
+    def view(self, wave: Wave) -> SoundView:
         """Return the sound at the sample rate of the domain."""
-        return SoundView(one, self.sample_rate)
+        return SoundView(wave, self.sample_rate)
 
     @staticmethod
     def view_file(data: bytes) -> SoundView | None:
@@ -291,9 +291,9 @@ class AudioDomain(Domain):
         return None if decoded is None else SoundView(decoded.wave, decoded.sample_rate)
 
     @staticmethod
-    def fingerprint(one: Wave) -> _AudioFingerprint:
+    def fingerprint(wave: Wave) -> _AudioFingerprint:
         """Return the coarse log-spectrogram of a sound."""
-        return audio_fingerprint(one)
+        return audio_fingerprint(wave)
 
     @staticmethod
     def count_near(fingerprints: Sequence[_AudioFingerprint]) -> int:
@@ -314,9 +314,9 @@ class AudioDomain(Domain):
         return SNR
 
     @staticmethod
-    def nearness_db(one: Wave, seed: Wave) -> float:
+    def nearness_db(wave: Wave, seed: Wave) -> float:
         """Return the SNR of a sound to its seed, in dB."""
-        return signal_to_noise_db(one, seed)
+        return signal_to_noise_db(wave, seed)
 
 
 def at_full_scale(waves: NDArray[np.int16]) -> NDArray[np.float32]:
@@ -331,17 +331,17 @@ def at_full_scale(waves: NDArray[np.int16]) -> NDArray[np.float32]:
     return np.asarray(real / np.where(peaks > 0.0, peaks, np.float32(1.0)))
 
 
-def signal_to_noise_db(one: Wave, seed: Wave) -> float:
+def signal_to_noise_db(wave: Wave, seed: Wave) -> float:
     """Return how near a sound is to its seed: 10 log10 of the seed's energy over the change's.
 
     It is infinite where the two are equal, and -infinite where a silent seed was changed.
 
     Args:
-        one: (samples,), int16.
+        wave: (samples,), int16.
         seed: as many samples.
 
     """
-    change = np.subtract(one, seed, dtype=np.int64)
+    change = np.subtract(wave, seed, dtype=np.int64)
     wide = seed.astype(np.int64)
     noise, signal = int(change @ change), int(wide @ wide)
     if not noise:

@@ -150,13 +150,13 @@ class ImageDomain(Domain):
         return ImageEncoder(self.preprocess, tensor)
 
     @staticmethod
-    def encode_file(one: Image) -> bytes:
+    def encode_file(image: Image) -> bytes:
         """Return the PNG file of an image."""
-        if one.shape[2] == 3:
-            one = np.asarray(cv2.cvtColor(one, cv2.COLOR_RGB2BGR), np.uint8)
-        elif one.shape[2] == 4:
-            one = np.asarray(cv2.cvtColor(one, cv2.COLOR_RGBA2BGRA), np.uint8)
-        return cv2.imencode(".png", one)[1].tobytes()
+        if image.shape[2] == 3:
+            image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), np.uint8)
+        elif image.shape[2] == 4:
+            image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA), np.uint8)
+        return cv2.imencode(".png", image)[1].tobytes()
 
     @staticmethod
     def decode_file(data: bytes) -> Image | None:
@@ -170,14 +170,14 @@ class ImageDomain(Domain):
         return np.asarray(cv2.cvtColor(np.asarray(pixels, np.uint8), code), np.uint8)
 
     @staticmethod
-    def view(one: Image) -> ImageView:
+    def view(image: Image) -> ImageView:
         """Return the image."""
-        return ImageView(one)
+        return ImageView(image)
 
     @staticmethod
-    def fingerprint(one: Image) -> ImageFingerprint:
+    def fingerprint(image: Image) -> ImageFingerprint:
         """Return the perceptual hash of an image, and its mean colour."""
-        return fingerprint(one)
+        return fingerprint(image)
 
     @staticmethod
     def count_near(fingerprints: Sequence[ImageFingerprint]) -> int:

@@ -109,9 +109,9 @@ def _attempt(
     if different := version_difference(host_versions(), versions):
         raise UserError(f"{platform.node()} {different}")  # it has joined since the command began
 
-    def report(one: AttemptReport) -> bool:
+    def report(report: AttemptReport) -> bool:
         try:
-            return bool(ray.get(collector.report.remote(one), timeout=_REPORT_SECONDS))
+            return bool(ray.get(collector.report.remote(report), timeout=_REPORT_SECONDS))
         except ray.exceptions.ActorDiedError:
             return False  # the head is gone: what is done so far is in the last backup
         except RayError:

@@ -320,8 +320,8 @@ def _draw(panel: Any, x: Sequence[float], y: Sequence[float]) -> None:
     lines_across(panel)
 
 
-def _row(level: str, one: DbShare | LinfShare) -> tuple[str, str, str]:
-    return level, f"{one.seeds:,}", f"{one.share:.1%}"
+def _row(level: str, share: DbShare | LinfShare) -> tuple[str, str, str]:
+    return level, f"{share.seeds:,}", f"{share.share:.1%}"
 
 
 def _middle(levels: Sequence[_T]) -> _T:

@@ -111,26 +111,26 @@ def grouped_verdicts(explanations: Iterable[ExplanationView]) -> list[tuple[int,
     ]
 
 
-def _place(one: ExplanationView) -> str | None:
-    return _NOWHERE if (one.onset or "").startswith(_NOWHERE) else one.onset
+def _place(view: ExplanationView) -> str | None:
+    return _NOWHERE if (view.onset or "").startswith(_NOWHERE) else view.onset
 
 
-def explanation_view(one: ExplainedFinding, classes: Sequence[str]) -> ExplanationView:
+def explanation_view(finding: ExplainedFinding, classes: Sequence[str]) -> ExplanationView:
     """Return what a card shows of an explanation."""
-    evidence, stages = one.evidence, one.evidence.stages
+    evidence, stages = finding.evidence, finding.evidence.stages
     named = [(_voter(vote), vote) for vote in evidence.votes]
     if stages is not None:
         named += stages.named()
-    layers, unit = _layers(one)
+    layers, unit = _layers(finding)
     return ExplanationView(
-        verdict=verdict_words(one.verdict),
-        why=one.verdict.why,
-        next_step=one.next_step,
-        onset=_onset(one),
+        verdict=verdict_words(finding.verdict),
+        why=finding.verdict.why,
+        next_step=finding.next_step,
+        onset=_onset(finding),
         votes=tuple((name, _vote(vote, classes)) for name, vote in named),
         layers=layers,
         unit=unit,
-        device=one.device,
+        device=finding.device,
     )
 
 
@@ -153,12 +153,12 @@ def largest(difference: Difference | None, *, in_units: bool) -> float | None:
     return difference.max_units if in_units and real else real
 
 
-def _onset(one: ExplainedFinding) -> str | None:
+def _onset(finding: ExplainedFinding) -> str | None:
     """Say where it begins: by the verdict where device and twin part, or twin and original do."""
-    if place := STAGE_PLACES.get(one.verdict.name):
+    if place := STAGE_PLACES.get(finding.verdict.name):
         return f"It begins {place}"
-    parting, loss = one.device_and_twin, one.twin_and_original
-    compression = one.verdict.name == "compression"
+    parting, loss = finding.device_and_twin, finding.twin_and_original
+    compression = finding.verdict.name == "compression"
     said = []
     if parting.onset is not None and not compression:
         where = f"device and twin part at {_named(parting.onset)}"
@@ -175,19 +175,19 @@ def _onset(one: ExplainedFinding) -> str | None:
     return text[:1].upper() + text[1:] or None
 
 
-def _layers(one: ExplainedFinding) -> tuple[tuple[LayerView, ...], str]:
+def _layers(finding: ExplainedFinding) -> tuple[tuple[LayerView, ...], str]:
     """Join what is known of each operator; in units where any has some, else in real values.
 
     A layer that is not quantized in a network that is has its difference apart, since it cannot be
     held against the others.
     """
-    begins = one.begins_in
+    begins = finding.begins_in
     totals = {
         layer.operator: (layer, layer.total)
-        for layer in one.device_and_twin.layers
+        for layer in finding.device_and_twin.layers
         if layer.total is not None
     }
-    losses = {layer.operator: layer for layer in one.twin_and_original.layers}
+    losses = {layer.operator: layer for layer in finding.twin_and_original.layers}
     quantized = any(total.max_units is not None for _, total in totals.values())
     in_units = quantized or not totals
     layers = []

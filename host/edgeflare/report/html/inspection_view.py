@@ -156,20 +156,20 @@ def _strips(
     )
 
 
-def _layer(one: InspectedLayer, behaviours: Sequence[str], *, shared: bool) -> tuple[str, ...]:
-    cells = [str(one), str(one.channels)]
+def _layer(layer: InspectedLayer, behaviours: Sequence[str], *, shared: bool) -> tuple[str, ...]:
+    cells = [str(layer), str(layer.channels)]
     if shared:
-        cells += [f"{one.share:.0%}", str(one.top_channel), f"{one.top_share:.0%}"]
+        cells += [f"{layer.share:.0%}", str(layer.top_channel), f"{layer.top_share:.0%}"]
         if behaviours:
-            auc = one.summed_auc
+            auc = layer.summed_auc
             cells.append("–" if auc is None else f"{auc:.2f}")
-    return (*cells, *(f"{one.aucs[name]:.2f}" for name in behaviours))
+    return (*cells, *(f"{layer.aucs[name]:.2f}" for name in behaviours))
 
 
-def _score(one: BestScore, layers: Sequence[InspectedLayer]) -> str:
-    if not one.beyond:
+def _score(best: BestScore, layers: Sequence[InspectedLayer]) -> str:
+    if not best.beyond:
         return "nothing"
     where = "all channels"
-    if one.unit is not None:
-        where = f"channel {one.unit.channel} of {layers[one.unit.layer]}"
-    return f"{one.score:.2f} ({one.low:.2f} to {one.high:.2f}), {where}"
+    if best.unit is not None:
+        where = f"channel {best.unit.channel} of {layers[best.unit.layer]}"
+    return f"{best.score:.2f} ({best.low:.2f} to {best.high:.2f}), {where}"

@@ -153,9 +153,9 @@ def gain_of(change: NDArray[np.int32], peak: float) -> float:
     return next((gain for gain in GAINS if gain * largest <= peak), GAINS[-1])
 
 
-def _wav(one: _Samples) -> bytes:
-    scaled = np.clip(np.rint(one.samples * (one.gain or 1.0)), -HIGHEST - 1, HIGHEST)
-    return encode_wav(scaled.astype(np.int16), one.sample_rate)
+def _wav(samples: _Samples) -> bytes:
+    scaled = np.clip(np.rint(samples.samples * (samples.gain or 1.0)), -HIGHEST - 1, HIGHEST)
+    return encode_wav(scaled.astype(np.int16), samples.sample_rate)
 
 
 def log_spectrogram(wave: Samples, sample_rate: int) -> NDArray[np.float64]:

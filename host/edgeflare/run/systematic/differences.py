@@ -108,8 +108,8 @@ def _usable(arms: tuple[Arm, Arm], evaluated: Sequence[EvaluatedQuery]) -> list[
     return [at for at, query in enumerate(evaluated) if _answered(query, arms)]
 
 
-def _answered(one: EvaluatedQuery, arms: tuple[Arm, Arm]) -> bool:
-    answers = one.outcome.answers
+def _answered(query: EvaluatedQuery, arms: tuple[Arm, Arm]) -> bool:
+    answers = query.outcome.answers
     return all(arm in answers and answers[arm].failure is None for arm in arms)
 
 

@@ -165,15 +165,15 @@ class DeepXplore(Strategy):
         return drawn
 
     def _gradient(
-        self, one: Input, told: TranslatedOutcome, label: int, neurons: dict[Arm, int]
+        self, input_: Input, told: TranslatedOutcome, label: int, neurons: dict[Arm, int]
     ) -> WhiteboxGenerator[Real]:
         """Return the gradient of the joint objective (Equation 3 of the paper)."""
-        total = np.zeros(one.shape)
+        total = np.zeros(input_.shape)
         for arm in (Arm.ORIGINAL, Arm.TWIN):
             weights = np.zeros(len(told.scores[arm]))
             weights[label] = -self.lambda1 if arm.value == self.target else 1.0
             wanted = {neurons[arm]: self.lambda2} if arm in neurons else {}
-            gradient: Real = yield GradientQuery(one, arm, weights, wanted)
+            gradient: Real = yield GradientQuery(input_, arm, weights, wanted)
             total += gradient
         return total
 

@@ -120,7 +120,7 @@ def _label(told: TranslatedOutcome) -> int:
     return told.outcome[Arm.ORIGINAL].decision or 0
 
 
-def _loss_gradient(one: Input, told: TranslatedOutcome, label: int) -> WhiteboxGenerator[Real]:
+def _loss_gradient(input_: Input, told: TranslatedOutcome, label: int) -> WhiteboxGenerator[Real]:
     """Return the gradient of the original's cross entropy, but for its length.
 
     The cross entropy's gradient by the scores is p - e, p being the probabilities and e the label's
@@ -132,5 +132,5 @@ def _loss_gradient(one: Input, told: TranslatedOutcome, label: int) -> WhiteboxG
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     weights[label] = -1.0
-    answer: Real = yield GradientQuery(one, Arm.ORIGINAL, weights)
+    answer: Real = yield GradientQuery(input_, Arm.ORIGINAL, weights)
     return answer

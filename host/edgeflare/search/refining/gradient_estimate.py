@@ -235,14 +235,14 @@ class DCTBasis:
         """Return the number of cosines."""
         return self.frequencies.size
 
-    def of(self, one: Real) -> Real:
+    def of(self, real: Real) -> Real:
         """Return the coefficients of an input, (cosines,), or of several: (N, cosines)."""
         frames, rows, columns, channels = self._bases
         length, height, width, depth = self._planes
-        part = rows @ one.reshape(-1, height, width * depth)
+        part = rows @ real.reshape(-1, height, width * depth)
         part = columns @ part.reshape(-1, len(rows), width, depth)
         part = frames @ (part @ channels.T).reshape(-1, length, prod(self.shape[1:]))
-        several = one.shape[: one.ndim - len(self._input_shape)]
+        several = real.shape[: real.ndim - len(self._input_shape)]
         return np.asarray(part.reshape(*several, -1))
 
     def values(self, coefficients: Real) -> Real:

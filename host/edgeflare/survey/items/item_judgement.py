@@ -90,9 +90,9 @@ class ItemJudgement:
         return int(answer.decision)
 
 
-def _parts(one: Answer, device: Answer) -> bool:
+def _parts(answer: Answer, device: Answer) -> bool:
     """Whether the device decides differently from an arm, or failed."""
-    return device.failure is not None or one.differs(device)
+    return device.failure is not None or answer.differs(device)
 
 
 def _tied(one: Answer | None, other: Answer) -> bool:

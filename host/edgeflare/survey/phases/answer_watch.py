@@ -38,21 +38,21 @@ class AnswerWatch:
         self._write(index, len(self._rows(index)) + 1, one)
         return one
 
-    def holds(self, index: int, one: EvaluatedQuery) -> bool:
+    def holds(self, index: int, query: EvaluatedQuery) -> bool:
         """Note how an answer compares with the first one; not where another is given for good.
 
         Where it decides otherwise, the device is asked once more.
 
         Args:
             index: index of the device.
-            one: what it answered now.
+            query: what it answered now.
 
         """
         record = self.context.health.record
         readings, name = record.readings[index], record.devices[index].profile.name
         first, *_ = self._rows(index)
         (reference,) = from_rows(self.context.panel.reading, [first])
-        held, repetition = True, one.repeated(reference)
+        held, repetition = True, query.repeated(reference)
         readings.count_canary(repetition)
         if repetition == "varied":
             record.warn(
@@ -72,8 +72,8 @@ class AnswerWatch:
     def _rows(self, index: int) -> list[AnswerRow]:
         return self.context.journal.steps("canary", index)
 
-    def _write(self, index: int, n: int, one: EvaluatedQuery) -> None:
+    def _write(self, index: int, n: int, query: EvaluatedQuery) -> None:
         row = to_row(
-            self.context.panel.reading, "canary", index, n, self.context.seeds.inputs[index], one
+            self.context.panel.reading, "canary", index, n, self.context.seeds.inputs[index], query
         )
         self.context.journal.write_answers([row])

@@ -175,15 +175,15 @@ def _render(
 
 def _row(
     domain: Domain,
-    one: Input,
+    input_: Input,
     row: ChosenCondition,
     severities: Sequence[int],
     rng_seed: int,
     room: PageAllowance,
 ) -> _SheetRow:
     made = row.condition
-    changed = (changed_input(made, one, at, rng_seed, domain.space) for at in row.severities)
-    views = [_shown_parts(domain.view(each)) for each in (one, *changed)]
+    changed = (changed_input(made, input_, at, rng_seed, domain.space) for at in row.severities)
+    views = [_shown_parts(domain.view(each)) for each in (input_, *changed)]
     names = [UNCHANGED, *(f"{row.name} {severity}" for severity in row.severities)]
     by_part = [_drawn(names, list(part), room) for part in zip(*views, strict=True)]
     unchanged, *drawn = zip(*by_part, strict=True)

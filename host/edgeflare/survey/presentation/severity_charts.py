@@ -113,8 +113,8 @@ def _values(
     return [None if accuracy is None else value(accuracy) for accuracy in given]
 
 
-def _share(one: ExactShare | None) -> float | None:
-    return None if one is None else one.share
+def _share(share: ExactShare | None) -> float | None:
+    return None if share is None else share.share
 
 
 def _chart(

@@ -133,19 +133,19 @@ def slice_table(
     )
 
 
-def _cells(document: SurveyDocument, one: SurveySlice) -> dict[str, str]:
+def _cells(document: SurveyDocument, slice_: SurveySlice) -> dict[str, str]:
     """Return the cells of a slice by their columns, with a dash for what there is not."""
     cells = {
-        "deviates": interval(one.deviation),
-        "without ties": interval(one.rate_strict),
-        "by kernels": interval(one.kernel),
-        "by compression": _share(one.compression),
-        "failed": interval(one.failed),
+        "deviates": interval(slice_.deviation),
+        "without ties": interval(slice_.rate_strict),
+        "by kernels": interval(slice_.kernel),
+        "by compression": _share(slice_.compression),
+        "failed": interval(slice_.failed),
         **dict.fromkeys((*_RIGHT, *_truth_columns(document), *_distance_columns(document)), "–"),
-        "items": f"{one.items:,}",
-        "asked": f"{one.asked:,}",
+        "items": f"{slice_.items:,}",
+        "asked": f"{slice_.asked:,}",
     }
-    if (accuracy := one.accuracy) is not None:
+    if (accuracy := slice_.accuracy) is not None:
         cells |= {
             "original right": _share(accuracy.original),
             "twin right": _share(accuracy.twin),
@@ -155,10 +155,10 @@ def _cells(document: SurveyDocument, one: SurveySlice) -> dict[str, str]:
             "helped": interval(accuracy.helped),
         }
         if (far := accuracy.distance) is not None:
-            means = [_exact_mean(far.original), _exact_mean(far.twin), _mean(one, far.device)]
+            means = [_exact_mean(far.original), _exact_mean(far.twin), _mean(slice_, far.device)]
             cells |= zip(_truth_columns(document), means, strict=False)
-    if (distance := one.distance) is not None:
-        means = [_exact_mean(distance.twin), _mean(one, distance.device)]
+    if (distance := slice_.distance) is not None:
+        means = [_exact_mean(distance.twin), _mean(slice_, distance.device)]
         cells |= zip(_distance_columns(document), means, strict=False)
     return cells
 
@@ -293,12 +293,12 @@ def heat_tables(document: SurveyDocument) -> list[Table]:
     ]
 
 
-def _heat(one: SurveySlice, highest: float) -> TableCell:
+def _heat(slice_: SurveySlice, highest: float) -> TableCell:
     """Return a cell of the map, whose colour is the strongest for the highest rate."""
-    rate = one.rate
+    rate = slice_.rate
     limits = "exact" if exact(rate) else f"interval {bounds(rate)} %"
     said = (
-        f"{one.name}: {estimated(rate)}, {limits};"
+        f"{slice_.name}: {estimated(rate)}, {limits};"
         f" {rate.asked:,} of {rate.items:,} asked, {rate.seen:,} of these deviate"
     )
     if (alone := rate.alone) is not None:
@@ -337,14 +337,14 @@ def _exact_mean(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:.4g}"
 
 
-def _mean(one: SurveySlice, found: SignedEstimate | None) -> str:
+def _mean(slice_: SurveySlice, found: SignedEstimate | None) -> str:
     """Return an estimated mean of a slice, with its interval where not all were asked."""
     if found is None:
         return "–"
-    if one.asked == one.items:
+    if slice_.asked == slice_.items:
         return f"{found.estimate:.4g}"
     return f"{found.estimate:.4g} ({found.low:.4g} to {found.high:.4g})"
 
 
-def _share(one: ExactShare | None) -> str:
-    return "–" if one is None else percent(one.share)
+def _share(share: ExactShare | None) -> str:
+    return "–" if share is None else percent(share.share)

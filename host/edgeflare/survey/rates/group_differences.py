@@ -329,6 +329,8 @@ def _of_both(differences: _Differences, at: int) -> SignedEstimate | None:
     return SignedEstimate(*(sum(ends) / 2 for ends in zip(*sizes, strict=True)))
 
 
-def _size(one: SignedEstimate) -> tuple[float, float, float]:
-    least = 0.0 if one.low <= 0.0 <= one.high else min(abs(one.low), abs(one.high))
-    return abs(one.estimate), least, max(abs(one.low), abs(one.high))
+def _size(estimate: SignedEstimate) -> tuple[float, float, float]:
+    least = (
+        0.0 if estimate.low <= 0.0 <= estimate.high else min(abs(estimate.low), abs(estimate.high))
+    )
+    return abs(estimate.estimate), least, max(abs(estimate.low), abs(estimate.high))

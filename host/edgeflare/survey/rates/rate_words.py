@@ -16,31 +16,32 @@ def percent(share: float) -> str:
     return f"{_digits(100 * share, 100 * share)} %"
 
 
-def exact(one: IntervalEstimate) -> bool:
+def exact(estimate: IntervalEstimate) -> bool:
     """Whether a figure has no interval, since the device was asked about all that it is about."""
-    return one.low == one.high
+    return estimate.low == estimate.high
 
 
-def interval(one: IntervalEstimate | None) -> str:
+def interval(estimate: IntervalEstimate | None) -> str:
     """Return a figure from 0 to 1 with its interval: `2.31 % (2.05–2.60)`; a dash for None.
 
     One that is exact has none: `2.31 %`.
     """
-    if one is None:
+    if estimate is None:
         return "–"
-    return estimated(one) if exact(one) else f"{estimated(one)} ({bounds(one)})"
+    return estimated(estimate) if exact(estimate) else f"{estimated(estimate)} ({bounds(estimate)})"
 
 
-def estimated(one: IntervalEstimate) -> str:
+def estimated(estimate: IntervalEstimate) -> str:
     """Return a figure from 0 to 1 as a percentage, with the digits of its limits: `0.07 %`."""
-    if exact(one):
-        return percent(one.estimate)
-    return f"{_digits(100 * one.estimate, 100 * _scale(one.low, one.high, one.estimate))} %"
+    if exact(estimate):
+        return percent(estimate.estimate)
+    scale = _scale(estimate.low, estimate.high, estimate.estimate)
+    return f"{_digits(100 * estimate.estimate, 100 * scale)} %"
 
 
-def bounds(one: IntervalEstimate) -> str:
+def bounds(estimate: IntervalEstimate) -> str:
     """Return the interval of a figure in percent, without the sign: `2.05–2.60`."""
-    return between(one.low, one.high, one.estimate)
+    return between(estimate.low, estimate.high, estimate.estimate)
 
 
 def between(low: float, high: float, estimate: float = 0.0) -> str:
@@ -57,15 +58,19 @@ def between(low: float, high: float, estimate: float = 0.0) -> str:
     return f"{least} to {most}" if low < 0 else f"{least}–{most}"
 
 
-def points(one: IntervalEstimate | None) -> str:
+def points(estimate: IntervalEstimate | None) -> str:
     """Return a difference of shares in points with its interval: `+0.42 (-0.10 to 0.93)`.
 
     One that is exact has none: `+0.42`.
     """
-    if one is None:
+    if estimate is None:
         return "–"
-    said = f"{100 * one.estimate:+.2f}"
-    return said if exact(one) else f"{said} ({100 * one.low:.2f} to {100 * one.high:.2f})"
+    said = f"{100 * estimate.estimate:+.2f}"
+    return (
+        said
+        if exact(estimate)
+        else f"{said} ({100 * estimate.low:.2f} to {100 * estimate.high:.2f})"
+    )
 
 
 def together(confidence: float, each: float) -> str:
