@@ -21,6 +21,7 @@ import msgspec
 
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.conform.record.conform_document import ConformDocument
+from edgeflare.conform.version_table import VersionDocument
 from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.diagnose.layers.layers_document import LayersDocument
@@ -35,6 +36,7 @@ from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.check", "check", (CheckDocument,)),
+    ("edgeflare.conform", "versions", (VersionDocument,)),
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
     ("edgeflare.diagnose", "explain", (ExplainDocument,)),
     ("edgeflare.diagnose.inspect", "inspect", (InspectDocument,)),

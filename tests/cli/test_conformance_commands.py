@@ -12,6 +12,7 @@ from called_commands import call_here, completed, document_of, refused
 from conformed_runs import conformed_run, constructed_conformance, finding_entry, run_with_files
 from edgeflare.conform.findings.accepted_findings import read_accepted
 from edgeflare.conform.record.conform_document import read_conformance
+from edgeflare.models.runtime_versions import installed_version
 from edgeflare.run.run_directory import RunDirectory
 from made_once import made_once
 from reproductions import reproduce, unpacked
@@ -89,6 +90,19 @@ def test_a_replay_elsewhere_mends_what_other_kernels_do_right(found: Path, tmp_p
 
 
 @pytest.mark.slow
+def test_a_replay_on_versions_says_since_which_a_finding_shows(found: Path, tmp_path: Path) -> None:
+    _, version = installed_version()
+    said = call_here("replay", found, "--versions", version, "--out", tmp_path / "since")
+    assert said.code == 1
+    assert "Since which version" in said.out
+    table = document_of(tmp_path / "since", "versions.json")
+    assert table["runtimes"][0].endswith(f" {version}")
+    assert table["findings"][0]["since"]["builtin"] == "wrong"
+    refused = call_here("replay", found, "--versions", "new", "--out", tmp_path / "none")
+    assert (refused.code, "'new' is no version" in refused.err) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_what_is_known_does_not_fail_a_replay(found: Path, tmp_path: Path) -> None:
     document = document_of(found, "conform.json")
     document["findings"][0]["accepted"] = "a vendor's"

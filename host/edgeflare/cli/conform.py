@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,8 +28,10 @@ from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
+from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
+from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.accepted_findings import read_accepted
 from edgeflare.conform.findings.known_issues import known_issues
 from edgeflare.conform.presentation.conform_page import conform_page
@@ -47,7 +50,8 @@ from edgeflare.matrix.matrix_folder import a_begun_run
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import model_or_compressed
 from edgeflare.pages.terminal import print_page
-from edgeflare.trust import decided_by_user
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.trust import Trust, decided_by_user
 
 
 @run_options.with_option_groups
@@ -63,6 +67,7 @@ def conform(
     models: options.Models = None,
     rng_seed: options.RngSeed = 0,
     accepted: options.Accepted = None,
+    versions: run_options.Versions = None,
     on_fleet: FleetOptions,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
@@ -81,6 +86,7 @@ def conform(
         edgeflare conform --device pixel --from model.tflite
         edgeflare conform --device pixel --ops CONV_2D,ADD --dtype int8 --time-limit 2m
         edgeflare conform --device pixel --accepted accepted.toml
+        edgeflare conform --device pixel --versions 2.1.6,2.2.0
         edgeflare conform --list --ops CONV_2D
 
     Exit codes: 0 nothing that was tried is wrong that --accepted does not name; 1 something is; 2
@@ -114,6 +120,7 @@ def conform(
         model=None if about_model is None else about_model.sha256,
     )
     decided = decided_by_user(trust)
+    _require_one_device(versions, device, on_fleet)
     if on_fleet.fleet is not None:
         told = () if request.model is None else (request.model,)
         command = command_on_fleet(
@@ -123,17 +130,50 @@ def conform(
     asked = RequestedConformance(request, about_model, reading, named, known_issues(), folder)
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
+    return _conform_here(asked, device, decided, versions, dry_run=dry_run, as_json=as_json)
+
+
+def _require_one_device(
+    versions: str | None, device: Sequence[str], on_fleet: FleetOptions
+) -> None:
+    """Refuse versions beside several devices.
+
+    Raises:
+        UserError: they are.
+
+    """
+    if versions is not None and (is_matrix(device) or on_fleet.fleet is not None):
+        raise UserError(
+            "--versions is for the findings of one device: leave it out, and try each run by"
+            " `edgeflare replay RUN --versions`"
+        )
+
+
+def _conform_here(
+    asked: RequestedConformance,
+    device: Sequence[str],
+    decided: Trust,
+    versions: str | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Run it on one device, and return the exit code."""
     if len(device) > 1:
         raise UserError(
             f"conform runs on one device, not on {len(device)}: give --device once, or add --fleet,"
             " on which each class has a run of its own"
         )
     (profile,) = find_profiles(device, decided)
-    path = folder.choose(f"conform-{profile.name.replace('/', '-')}")
+    path = asked.folder.choose(f"conform-{profile.name.replace('/', '-')}")
     if dry_run:
         try_conformance(asked, profile, path)
         return 0
+    runtimes = [] if versions is None else installed(versions)
     document = run_requested_conformance(asked, profile, path, resumed_at=path)
+    if runtimes and document.findings and document.interrupted_by is None:
+        found = stored_models(RunDirectory(path), document)
+        write_versions(tried_on(found, runtimes), path, shown=not as_json)
     return _end(document, path, as_json=as_json)
 
 

@@ -17,11 +17,13 @@ from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
 from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
+from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, stored_models
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel
+from edgeflare.conform.version_table import VersionRow
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
@@ -86,6 +88,50 @@ def replay_conformance(
     typer.echo(f"What fails is kept in {path}")
     result(path)
     return int(any(again.counts for again in found))
+
+
+def replay_on_versions(
+    directory: RunDirectory, versions: str, out: Path | None, *, overwrite: bool
+) -> int:
+    """Try the findings of a conformance run on released versions of the runtime; print a table.
+
+    Args:
+        directory: directory of the run.
+        versions: as the option has them.
+        out: where to write the table; None for a new folder in runs/.
+        overwrite: replace what is there.
+
+    Returns:
+        The exit code: 1 if one that counts fails on the last version, on a kernel set that it
+        blames.
+
+    Raises:
+        UserError: the run cannot be read or found nothing, or no version can be installed.
+        InfrastructureError: pip fails, or a process or a disk.
+
+    """
+    document = read_conformance(directory)
+    models = stored_models(directory, document)
+    path = out or Path("runs") / f"versions-{directory.path.resolve().name}"
+    refuse_as_target(path, "what is replayed", directory.path)
+    overwrite = overwrite or out is None
+    RunDirectory.check(path, overwrite=overwrite)
+    table = tried_on(models, installed(versions))
+    claimed, lock = RunDirectory.claim(path, overwrite=overwrite)
+    try:
+        write_versions(table, claimed.path)
+    finally:
+        os.close(lock)
+    result(path)
+    last = table.runtimes[-1].rpartition(" ")[2]
+    return int(any(_fails_still(document, row, last) for row in table.findings))
+
+
+def _fails_still(document: ConformDocument, row: VersionRow, last: str) -> bool:
+    """Return whether a finding that counts fails on the last version, where it was found."""
+    finding = document.findings[row.number - 1]
+    outcome = row.kernels.get(f"{document.device.kernels}@{last}", "right")
+    return finding.is_new and outcome not in ("right", "refused")
 
 
 def _written(

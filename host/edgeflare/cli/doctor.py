@@ -43,6 +43,14 @@ Probe = Annotated[
     bool,
     typer.Option("--probe", help="With --known-issues: try each on a device, in two minutes."),
 ]
+Versions = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSIONS",
+        help="With --probe: try them on these released versions of the runtime, which pip installs"
+        " once: 2.1.6,2.2.0, or all.",
+    ),
+]
 Device = Annotated[
     str,
     typer.Option(
@@ -66,6 +74,7 @@ def doctor(
     known_issues: KnownIssues = False,
     probe: Probe = False,
     device: Device = EMULATED_ALL,
+    versions: Versions = None,
     trust: run_options.Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,9 +89,10 @@ def doctor(
     Exit codes: 0 said; 2 the command has to be corrected; 3 a device failed.
     """
     if known_issues:
-        _list_issues(device if probe else None, decided_by_user(trust), as_json=as_json)
+        asked = (device if probe else None, versions if probe else None)
+        _list_issues(*asked, decided_by_user(trust), as_json=as_json)
         return
-    if probe:
+    if probe or versions:
         raise UserError("--probe tries known issues: add --known-issues")
     checks = check_installation()
     if as_json:
@@ -99,17 +109,22 @@ def doctor(
     print_blocks(Console(), Table.of_words(("", "what", "found, or to get it"), rows))
 
 
-def _list_issues(device: str | None, trust: Trust, *, as_json: bool) -> None:
-    """Print known issues, tried on a device where one is named."""
+def _list_issues(device: str | None, versions: str | None, trust: Trust, *, as_json: bool) -> None:
+    """Print known issues, tried on a device where one is named, or on versions of the runtime."""
     from edgeflare.cli.known_issue_listing import (  # noqa: PLC0415 - loads a room
         described_issues,
         print_issues,
         probed_devices,
+        probed_versions,
     )
     from edgeflare.conform.findings.known_issues import known_issues  # noqa: PLC0415 - likewise
 
     issues = known_issues()
-    probed = None if device is None else probed_devices(issues, device, trust)
+    probed = None
+    if versions is not None:
+        probed = probed_versions(issues, versions)
+    elif device is not None:
+        probed = probed_devices(issues, device, trust)
     if as_json:
         typer.echo(json.dumps(described_issues(issues, probed), indent=1, ensure_ascii=False))
     else:

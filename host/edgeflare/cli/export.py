@@ -55,6 +55,7 @@ def export(
     out: Out = None,
     no_models: NoModels = False,
     include_weights: IncludeWeights = False,
+    versions: run_options.Versions = None,
     original: run_options.Original = None,
     compressed: run_options.Compressed = None,
     function: run_options.Functions = None,
@@ -76,12 +77,13 @@ def export(
         moved = {"--original": original, "--compressed": compressed, "--function": function}
         refuse_options_of_searches({"--no-models": no_models, **moved}, run)
         context.with_resource(_writable(directory, out))
-        _export_operator(directory, finding, out, with_weights=include_weights)
+        _export_operator(directory, finding, out, versions, with_weights=include_weights)
         return
-    if include_weights:
+    if include_weights or versions is not None:
+        name = "--include-weights" if include_weights else "--versions"
         raise UserError(
-            "--include-weights is for findings of a conformance run: leave it out, or add"
-            " --no-models to leave the models out"
+            f"{name} is for what a conformance run found, and {run} is a search or a survey:"
+            " leave it out"
         )
     if run.is_dir():
         context.with_resource(_writable(directory, out))
@@ -117,7 +119,12 @@ def _writable(directory: RunDirectory, out: Path | None) -> AbstractContextManag
 
 
 def _export_operator(
-    directory: RunDirectory, finding: str, out: Path | None, *, with_weights: bool
+    directory: RunDirectory,
+    finding: str,
+    out: Path | None,
+    versions: str | None,
+    *,
+    with_weights: bool,
 ) -> None:
     """Write a finding of a conformance run.
 
@@ -126,8 +133,12 @@ def _export_operator(
         InfrastructureError: the zip cannot be written.
 
     """
-    from edgeflare.conform.finding_archive import export_finding  # noqa: PLC0415 - loads a room
+    from edgeflare.conform.finding_archive import (  # noqa: PLC0415 - loads a room
+        export_finding,
+        numbered,
+    )
     from edgeflare.conform.record.conform_document import read_conformance  # noqa: PLC0415
+    from edgeflare.conform.record.finding_files import stored_model  # noqa: PLC0415
 
     number = seed_id_of(finding)
     if number is None:
@@ -135,7 +146,15 @@ def _export_operator(
     path = out or directory.path / f"finding-{number}.zip"
     try:
         document = read_conformance(directory)
-        files = export_finding(directory, document, number, path, with_weights=with_weights)
+        since = None
+        if versions is not None:
+            from edgeflare.cli.version_launch import installed, tried_on  # noqa: PLC0415
+
+            stored = stored_model(directory, numbered(directory, document, number))
+            since = tried_on([stored], installed(versions))
+        files = export_finding(
+            directory, document, number, path, with_weights=with_weights, versions=since
+        )
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     _list(path, files)

@@ -10,14 +10,17 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.progress import say
+from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue, known_issues
-from edgeflare.conform.issue_probe import ProbedIssue, probed_issues
+from edgeflare.conform.issue_probe import ProbedIssue, ProbeOutcome, probed_issues
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import linked_issue
+from edgeflare.conform.runtime_arms import runtime_arms
 from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.version_table import since_words
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile, names_all
 from edgeflare.devices.profile_lookup import find_profile
@@ -66,6 +69,29 @@ def probed_devices(
     return found
 
 
+def probed_versions(issues: Sequence[KnownIssue], versions: str) -> dict[str, list[ProbedIssue]]:
+    """Try each issue that has a probe on those kernel sets of released versions that it names.
+
+    Args:
+        issues: what is known.
+        versions: as the option has them.
+
+    Raises:
+        UserError: one is none, or none can be installed here.
+        InfrastructureError: pip fails, or no process can be started there.
+
+    """
+    console = Console(stderr=True)
+    runtimes = installed(versions)
+    found: dict[str, list[ProbedIssue]] = {}
+    with runtime_arms(runtimes) as arms, console.status("trying versions") as status:
+        for arm in arms:
+            wanted = [issue for issue in issues if issue.probe and arm.kernels in issue.kernel_sets]
+            status.update(f"{arm.name}: trying {len(wanted)} known issues")
+            found[arm.name] = probed_issues(wanted, arm.arm)
+    return found
+
+
 def _probed_on(profile: Profile, issues: Sequence[KnownIssue]) -> list[ProbedIssue]:
     name = escape(printable(profile.name))
     console = Console(stderr=True)
@@ -106,11 +132,15 @@ def _versions(issue: KnownIssue) -> str:
 
 def _here(issue: KnownIssue, probed: Probed) -> str:
     """Return what became of an issue, by kernel set; that it has no probe, or its kernels none."""
+    outcomes: dict[str, list[tuple[str, ProbeOutcome]]] = {}
+    for name, several in probed.items():
+        kernels, _, version = name.partition("@")
+        for tried in several:
+            if tried.issue is issue:
+                outcomes.setdefault(kernels, []).append((version, tried.outcome))
     found = [
-        f"{kernels}: {tried.outcome}"
-        for kernels, several in probed.items()
-        for tried in several
-        if tried.issue is issue
+        f"{kernels}: {since_words(by) if by[0][0] else by[0][1]}"
+        for kernels, by in outcomes.items()
     ]
     return "; ".join(found) or ("not tried" if issue.probe else "no probe")
 

@@ -26,6 +26,7 @@ from edgeflare.cli.replay_launch import RequestedReplay, refuse_as_target, run_r
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import check_matrix_folder
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import open_replay
@@ -97,6 +98,7 @@ def replay(
     function: run_options.Functions = None,
     baseline: Baseline = None,
     fail_on: FailOnWhat = "any",
+    versions: run_options.Versions = None,
     on_fleet: FleetOptions,
     run_lies_at: LiesAt = None,
     baseline_lies_at: LiesAt = None,
@@ -108,7 +110,8 @@ def replay(
 
     Says which of the stored inputs still deviate, which are mended, and what is new; writes a run
     directory of its own. Keep one as the baseline, and this is the regression suite of a release.
-    Of a conformance run the smallest models of its findings are tried again.
+    Of a conformance run the smallest models of its findings are tried again; with --versions on
+    released versions of the runtime.
 
     Exit codes: 0 nothing deviates that did not in the baseline (without one: nothing deviates);
     1 something does; 2 the command has to be corrected; 3 a device, a process or a disk failed;
@@ -118,7 +121,10 @@ def replay(
     decided = decided_by_user(trust)
     name = f"replay-{run.resolve().name}"
     if holds_conformance(directory := RunDirectory(run)):
-        from edgeflare.cli.conformance_replay import replay_conformance  # noqa: PLC0415
+        from edgeflare.cli.conformance_replay import (  # noqa: PLC0415
+            replay_conformance,
+            replay_on_versions,
+        )
 
         refuse_options_of_searches(
             {
@@ -131,11 +137,20 @@ def replay(
             },
             run,
         )
+        if versions is not None:
+            if device is not None or on_fleet.fleet is not None:
+                raise UserError("--versions are of this host: leave --device and --fleet out")
+            return replay_on_versions(directory, versions, folder.out, overwrite=folder.overwrite)
         if on_fleet.fleet is not None:
             each = AskedOfEach("replay", name, run=run, again=ANEW)
             return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
         return replay_conformance(
             directory, device, decided, folder.out, overwrite=folder.overwrite
+        )
+    if versions is not None:
+        raise UserError(
+            f"--versions is for what a conformance run found, and {run} is a search or a survey:"
+            " leave it out"
         )
     folder.require_one_way()
     past = PastRun.open(run, run_lies_at)

@@ -85,6 +85,16 @@ Allow = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
+Versions = Annotated[
+    str | None,
+    typer.Option(
+        "--versions",
+        metavar="VERSIONS",
+        help="Of a conformance run: try each finding on the kernel sets of these released versions"
+        " of the runtime, which pip installs once, and say since which it shows: 2.1.6,2.2.0, or"
+        " all, which is the last of each minor version.",
+    ),
+]
 Trust = Annotated[
     bool,
     typer.Option(

@@ -66,10 +66,10 @@ Ensemble = Annotated[
     typer.Option(
         metavar="KERNELS",
         help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference; or "
-        "KERNELS@PYTHON for the runtime of another environment. Where "
-        "members of the ensemble disagree, the device is asked. One name alone: no ensemble. "
-        "Default: xnnpack; with --find kernel xnnpack,reference, or xnnpack,builtin for models "
-        "over 4 MiB.",
+        "KERNELS@2.2.0 for a released version of the runtime, KERNELS@PYTHON for another "
+        "environment's. Where members of the ensemble disagree, the device is asked. One name "
+        "alone: no ensemble. Default: xnnpack; with --find kernel xnnpack,reference, or "
+        "xnnpack,builtin for models over 4 MiB.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -91,8 +91,9 @@ Ensemble = Annotated[
     typer.Option(
         metavar="KERNELS",
         help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference; or "
-        "KERNELS@PYTHON for the runtime of another environment. The device is asked more often "
-        "where one of the others disagrees with the first. Default: xnnpack, no ensemble.",
+        "KERNELS@2.2.0 for a released version of the runtime, KERNELS@PYTHON for another "
+        "environment's. The device is asked more often where one of the others disagrees with the "
+        "first. Default: xnnpack, no ensemble.",
         rich_help_panel=_HOW_LONG,
     ),
 ]

@@ -17,6 +17,7 @@ from edgeflare.conform.presentation.conform_words import (
 )
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
+from edgeflare.conform.version_table import VersionDocument
 from edgeflare.untrusted_text import for_markdown, printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
@@ -27,13 +28,19 @@ _SHOWN: Final = 8
 """Values of a result that are listed."""
 
 
-def bug_report(document: ConformDocument, stored: StoredModel, arm: str) -> str:
+def bug_report(
+    document: ConformDocument,
+    stored: StoredModel,
+    arm: str,
+    versions: VersionDocument | None = None,
+) -> str:
     """Return a finding as Markdown, without names of machines and of the user's files.
 
     Args:
         document: as `read_conformance` returns it.
         stored: the finding's model.
         arm: the arm that is wrong: "device", or a kernel set of the host.
+        versions: the finding on released versions of the runtime; None for none.
 
     """
     finding, device = stored.finding, document.device
@@ -59,6 +66,7 @@ def bug_report(document: ConformDocument, stored: StoredModel, arm: str) -> str:
         *_model_lines(finding),
         "",
         *_values_lines(stored, arm),
+        *_version_lines(versions),
         "## How to see it",
         "",
         *_script_lines(stored, kernels),
@@ -83,6 +91,20 @@ def _values_lines(stored: StoredModel, arm: str) -> Iterator[str]:
     yield "|---|---|"
     yield f"| exact | {_listed(exact[0][0])} |"
     yield f"| answered | {_listed(result.real(answers[0][0]))} |"
+    yield ""
+
+
+def _version_lines(versions: VersionDocument | None) -> Iterator[str]:
+    """Yield a row for each kernel set, and a column for each version."""
+    if versions is None:
+        return
+    (row,) = versions.findings
+    yield f"| | {' | '.join(versions.runtimes)} | |"
+    yield "|---" * (len(versions.runtimes) + 2) + "|"
+    for kernels, since in row.since.items():
+        numbers = (runtime.rpartition(" ")[2] for runtime in versions.runtimes)
+        outcomes = (row.kernels.get(f"{kernels}@{number}", "–") for number in numbers)
+        yield f"| {kernels} | {' | '.join(outcomes)} | {since} |"
     yield ""
 
 

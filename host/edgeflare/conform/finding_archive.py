@@ -19,6 +19,7 @@ from edgeflare.conform.record.finding_files import StoredModel, stored_model
 from edgeflare.conform.verdict.arm_comparison import DEVICE, MeanLimits, MeanSide, Ruler
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.operator_verdict import ruler
+from edgeflare.conform.version_table import VersionDocument
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
@@ -44,6 +45,7 @@ def export_finding(
     path: Path,
     *,
     with_weights: bool = False,
+    versions: VersionDocument | None = None,
 ) -> dict[str, bytes]:
     """Write a finding as a zip, and return the files in it.
 
@@ -54,6 +56,7 @@ def export_finding(
         path: the zip; replaced if it is there.
         with_weights: whether it may hold parts of the user's model, where the fault shows with
             these alone.
+        versions: the finding on released versions of the runtime, for the report; None for none.
 
     Raises:
         UserError: the run has no such finding, no script can show it, it holds parts of the user's
@@ -88,7 +91,7 @@ def export_finding(
         "model.tflite": stored.files.model,
         "values.npz": saved_together({**stored.files.arrays, **right}),
         "finding.json": json_bytes(told),
-        REPORT: bug_report(document, stored, arm).encode(),
+        REPORT: bug_report(document, stored, arm, versions).encode(),
     }
     write_atomically(path, zipped(files))
     return files

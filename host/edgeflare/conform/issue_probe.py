@@ -13,9 +13,8 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.findings.known_issues import IssueProbe, KnownIssue
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.draft_models import posed
-from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.runtime_arms import judged_alone
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-from edgeflare.conform.verdict.operator_verdict import judged
 
 ProbeOutcome = Literal["shows", "otherwise", "right", "refused"]
 """What became of an issue on some kernels: it fails as the issue says; it fails in another way; it
@@ -66,11 +65,11 @@ def _probed(issue: KnownIssue, arm: KernelArm) -> ProbedIssue:
     if probe is None:
         raise ValueError(f"{issue.name} has no probe")
     node, model = probe_model(issue.operator, probe)
-    said = _judged(node, model, arm)
+    said = judged_alone(node, model, arm)
     for _ in range(probe.times - 1):
         if said.symptom in issue.symptoms:
             break
-        said = _judged(node, model, arm)
+        said = judged_alone(node, model, arm)
     return ProbedIssue(issue, _outcome(issue, said), said.detail.partition(";")[0])
 
 
@@ -79,14 +78,7 @@ def _outcome(issue: KnownIssue, said: KernelJudgement) -> ProbeOutcome:
         return "shows"
     if said.verdict == "refused":
         return "refused"
-    return "otherwise" if said.is_finding else "right"
-
-
-def _judged(node: DraftNode, model: PosedModel, arm: KernelArm) -> KernelJudgement:
-    """Return what is said of an answer by exact arithmetic alone, whatever other kernels answer."""
-    (answer,) = arm.run([model])
-    specification = known_operators()[node.operator]
-    return judged(specification, node.type, model.graph, model.operands, {DEVICE: answer})
+    return "otherwise" if said.is_finding and said.verdict != "undefined" else "right"
 
 
 def probe_model(operator: str, probe: IssueProbe) -> tuple[DraftNode, PosedModel]:

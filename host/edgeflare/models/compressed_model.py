@@ -27,6 +27,7 @@ from edgeflare.models.agent_code import link_packages
 from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import check_model_file, read_model_file, temporary_model
 from edgeflare.models.pair import Pair
+from edgeflare.models.runtime_versions import is_version, runtime_python
 from edgeflare.models.tflite import OperatorMissing, TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor, tensor_indexes
 from edgeflare.models.tflite_writer import Writer
@@ -96,7 +97,7 @@ def open_compressed_for(
 
 @contextmanager
 def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
-    """Open it under the runtime of another Python, "KERNELS@PYTHON", or "dequantized"."""
+    """Open it under another runtime, "KERNELS@PYTHON" or "KERNELS@VERSION", or "dequantized"."""
     opened = (
         open_dequantized(pair.executed, pair.interface.invocation)
         if member == DEQUANTIZED
@@ -153,7 +154,7 @@ _SEPARATOR = "@"
 
 
 def _split_member(member: str) -> tuple[Kernels, str]:
-    """Return the kernel set and the interpreter that "KERNELS@PYTHON" names.
+    """Return the kernel set and the interpreter or the version behind it.
 
     Raises:
         UserError: there is no such kernel set, or no such interpreter.
@@ -165,10 +166,10 @@ def _split_member(member: str) -> tuple[Kernels, str]:
             f"{member}: there is no kernel set {kernels!r}; known are"
             f" {', '.join(TFLITE_KERNEL_SETS)}"
         )
-    if shutil.which(python) is None:
+    if not is_version(python) and shutil.which(python) is None:
         raise UserError(
-            f"{member}: there is no program {python!r}: name the Python of an environment that has"
-            " another TFLite runtime, with its path"
+            f"{member}: there is no program {python!r}: name a version such as 2.2.0, or the Python"
+            " of an environment that has another TFLite runtime, with its path"
         )
     return kernels, python
 
@@ -182,6 +183,7 @@ def open_in_other_runtime(
     Args:
         path: the file.
         member: "KERNELS@PYTHON"; that Python needs numpy and a TFLite runtime, nothing of ours.
+            "KERNELS@VERSION" is under a released version, which pip installs once.
         invocation: see `open_tflite`.
 
     Raises:
@@ -189,6 +191,8 @@ def open_in_other_runtime(
 
     """
     kernels, python = _split_member(member)
+    if is_version(python):
+        python = str(runtime_python(python))
     with TemporaryDirectory(prefix="edgeflare-") as folder:
         packages = Path(folder) / "packages"
         link_packages(packages)

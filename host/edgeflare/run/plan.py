@@ -72,7 +72,7 @@ class Plan:
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
         elsewhere: further members of the ensemble, which no kernel set of the host is:
-            "KERNELS@PYTHON", which another runtime runs, or "dequantized".
+            "KERNELS@PYTHON" or "KERNELS@VERSION", which another runtime runs, or "dequantized".
         max_linf: levels that one value of a mutant may differ from its seed; None for no bound.
         max_l2: Euclidean distance in levels that a mutant may have from its seed; None for no
             bound.

@@ -1,0 +1,156 @@
+"""The kernel sets of released versions of the runtime, and models judged there.
+
+Each answer is held to exact arithmetic alone, whatever other kernels answer, so that versions are
+compared by one measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from edgeflare.conform.drafts.draft import DraftNode
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
+from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.draft_models import PosedDraft
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.joint_operators import judged_whole
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.operator_verdict import judged
+from edgeflare.errors import UserError
+from edgeflare.models.agent_code import link_packages
+from edgeflare.models.runtime_versions import PACKAGES, package_of, runtime_python
+from edgeflare_protos.kernel_sets import Kernels
+
+_INPUT_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeVersion:
+    """A released version of the runtime that is installed here.
+
+    Attributes:
+        version: its number.
+        package: the package that has it.
+        python: the interpreter that has it.
+
+    """
+
+    version: str
+    package: str
+    python: Path
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What orders versions, those of the older package first."""
+        return -PACKAGES.index(self.package), *map(int, self.version.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeArm:
+    """A kernel set of a version.
+
+    Attributes:
+        runtime: the version.
+        kernels: the kernel set.
+        arm: runs models there.
+
+    """
+
+    runtime: RuntimeVersion
+    kernels: Kernels
+    arm: KernelArm
+
+    @property
+    def name(self) -> str:
+        """What it is called: "xnnpack@2.2.0"."""
+        return f"{self.kernels}@{self.runtime.version}"
+
+
+def installed_versions(
+    versions: Sequence[str], tell: Callable[[str], None]
+) -> list[RuntimeVersion]:
+    """Return versions of the runtime, from the oldest; install those that are not there.
+
+    What has no wheel for any Python here is told in a line, and left out.
+
+    Args:
+        versions: their numbers.
+        tell: is told what is installed, and what is left out.
+
+    Raises:
+        UserError: none is left.
+        InfrastructureError: pip fails.
+
+    """
+    found = []
+    for version in versions:
+        try:
+            python = runtime_python(version, tell)
+        except UserError as error:
+            tell(str(error))
+            continue
+        found.append(RuntimeVersion(version, package_of(python), python))
+    if not found:
+        raise UserError(f"--versions {','.join(versions)}: none of them can be installed here")
+    return sorted(found, key=lambda runtime: runtime.order)
+
+
+@contextmanager
+def runtime_arms(
+    runtimes: Sequence[RuntimeVersion], kernel_sets: Sequence[Kernels] = HOST_KERNELS
+) -> Iterator[list[RuntimeArm]]:
+    """Make ready kernel sets of versions; nothing is started before they run something."""
+    with TemporaryDirectory(prefix="edgeflare-runtimes-") as folder:
+        packages = Path(folder, "packages")
+        link_packages(packages)
+        arms = []
+        for runtime in runtimes:
+            path = f"PYTHONPATH={packages}"
+            launcher = ("env", "-u", "PYTHONHOME", path, str(runtime.python))
+            for kernels in kernel_sets:
+                opener = HostOpener(kernels, launcher, _INPUT_SECONDS)
+                arms.append(RuntimeArm(runtime, kernels, PackingArm(opener)))
+        try:
+            yield arms
+        finally:
+            for arm in arms:
+                arm.arm.close()
+
+
+def judged_alone(node: DraftNode, model: PosedModel, arm: KernelArm) -> KernelJudgement:
+    """Return what is said of a model of one operator by exact arithmetic alone."""
+    (answer,) = arm.run([model])
+    specification = known_operators()[node.operator]
+    return judged(specification, node.type, model.graph, model.operands, {DEVICE: answer})
+
+
+def judged_draft(posed: PosedDraft, arm: KernelArm, rows: int) -> KernelJudgement:
+    """Return what is said of a model: of several operators, whether they answer as one by one.
+
+    Args:
+        posed: the model.
+        arm: what runs it.
+        rows: how often it is run, where it is given nothing.
+
+    """
+    if len(posed.draft.nodes) == 1:
+        whole = posed.whole
+        return judged_alone(
+            posed.draft.nodes[0], PosedModel(whole.graph, whole.operands, rows), arm
+        )
+    answers: list[ModelAnswer | None] = []
+    for at in range(len(posed.draft.nodes)):
+        model = posed.alone(at, answers)
+        answers.append(arm.run([model])[0] if model is not None else None)
+    expected = posed.results(answers)
+    if expected is None:
+        failed = next(answer for answer in answers if answer is None or answer.failure)
+        detail = "" if failed is None or failed.failure is None else failed.failure.detail
+        return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
+    return judged_whole(posed.whole, arm.run([posed.whole])[0], expected)

@@ -1,0 +1,173 @@
+"""Since which version findings show: their least models on kernel sets of released runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from edgeflare import __version__
+from edgeflare.conform.record.conform_document import FoundFault
+from edgeflare.conform.record.finding_files import StoredModel
+from edgeflare.conform.rounds.draft_models import PosedDraft
+from edgeflare.conform.runtime_arms import RuntimeArm, judged_draft
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.pages.page import Section, Table
+from edgeflare.record.json_types import CountFromOne
+
+VERSIONS_DOCUMENT: Final = "versions.json"
+VERSIONS_TABLE: Final = "versions.md"
+
+VersionOutcome = Literal["wrong", "otherwise", "right", "refused", "crash", "hang"]
+"""What became of a finding: it fails as it did; it is wrong in another way; it is right; the
+runtime refuses its model; its process dies; it does not answer in time."""
+
+_LEGEND: Final = (
+    "Wrong: the least model fails as it was found. Otherwise: it is wrong in another way. Each"
+    " answer is held to exact arithmetic alone."
+)
+
+
+class VersionDocument(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.versions/v1"
+):
+    """Findings of a conformance run on released versions of the runtime.
+
+    Attributes:
+        edgeflare: version that wrote it.
+        runtimes: the versions with their packages, from the oldest.
+        findings: a row for each finding, in the order of the run.
+
+    """
+
+    edgeflare: str
+    runtimes: tuple[str, ...]
+    findings: tuple[VersionRow, ...]
+
+
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding of a conformance run.
+
+    Attributes:
+        number: the finding's number in that run.
+        operator: name of the operator.
+        type: the operator's type.
+        kernels: what became of it, by the kernel set with its version, such as "xnnpack@2.2.0".
+        since: what that comes to, by kernel set, in words.
+
+    """
+
+    number: CountFromOne
+    operator: str
+    type: str
+    kernels: Mapping[str, VersionOutcome]
+    since: Mapping[str, str]
+
+
+def version_document(
+    models: Sequence[StoredModel],
+    arms: Sequence[RuntimeArm],
+    tried: Callable[[str, int], None] = lambda _name, _done: None,
+) -> VersionDocument:
+    """Try findings on kernel sets of released versions.
+
+    Args:
+        models: the findings' least models.
+        arms: the kernel sets, from the oldest version.
+        tried: is called with the name of a kernel set and how many findings were tried there.
+
+    Raises:
+        InfrastructureError: no process can be started there.
+
+    """
+    outcomes: dict[str, list[VersionOutcome]] = {}
+    for arm in arms:
+        outcomes[arm.name] = []
+        for done, stored in enumerate(models, 1):
+            outcomes[arm.name].append(version_outcome(stored, arm))
+            tried(arm.name, done)
+    runtimes = dict.fromkeys(f"{arm.runtime.package} {arm.runtime.version}" for arm in arms)
+    rows = (
+        _row(stored.finding, arms, {name: by[at] for name, by in outcomes.items()})
+        for at, stored in enumerate(models)
+    )
+    return VersionDocument(edgeflare=__version__, runtimes=tuple(runtimes), findings=tuple(rows))
+
+
+def version_outcome(stored: StoredModel, arm: RuntimeArm) -> VersionOutcome:
+    """Return what becomes of a finding on a kernel set of a version."""
+    posed = PosedDraft(stored.draft, stored.model, stored.operands)
+    said = judged_draft(posed, arm.arm, stored.finding.smallest.rows)
+    return outcome_of(said, stored.finding.symptom)
+
+
+def outcome_of(said: KernelJudgement, symptom: str) -> VersionOutcome:
+    """Return what a judgement is to a finding of a symptom."""
+    if said.verdict == "refused":
+        return "refused"
+    if said.symptom == symptom and symptom not in ("crash", "hang"):
+        return "wrong"
+    if said.verdict in ("crash", "hang"):
+        return said.verdict
+    return "otherwise" if said.verdict in ("device", "shared") else "right"
+
+
+def _row(
+    finding: FoundFault, arms: Sequence[RuntimeArm], by: Mapping[str, VersionOutcome]
+) -> VersionRow:
+    series: dict[str, list[tuple[str, VersionOutcome]]] = {}
+    for arm in arms:
+        series.setdefault(arm.kernels, []).append((arm.runtime.version, by[arm.name]))
+    return VersionRow(
+        number=finding.number,
+        operator=finding.operator,
+        type=finding.type,
+        kernels=by,
+        since={kernels: since_words(versions) for kernels, versions in series.items()},
+    )
+
+
+def since_words(outcomes: Sequence[tuple[str, str]]) -> str:
+    """Return what a kernel set's versions come to, such as "right from 2.2.0 on".
+
+    Args:
+        outcomes: versions from the oldest, each with what became of a finding. What is refused says
+            nothing.
+
+    """
+    told = [(version, outcome == "right") for version, outcome in outcomes if outcome != "refused"]
+    if not told:
+        return "refused"
+    changes = [at for at in range(1, len(told)) if told[at][1] != told[at - 1][1]]
+    last = "right" if told[-1][1] else "wrong"
+    if not changes:
+        return last
+    if len(changes) == 1:
+        return f"{last} from {told[changes[0]][0]} on"
+    wrong = ", ".join(version for version, right in told if not right)
+    return f"wrong in {wrong}"
+
+
+def version_section(document: VersionDocument) -> Section:
+    """Return a row for each finding and kernel set, a column for each version."""
+    versions = [runtime.rpartition(" ")[2] for runtime in document.runtimes]
+    rows = [
+        (
+            f"{row.number} {row.operator} {row.type}",
+            kernels,
+            *(row.kernels.get(f"{kernels}@{version}", "–") for version in versions),
+            since,
+        )
+        for row in document.findings
+        for kernels, since in row.since.items()
+    ]
+    table = Table(
+        title="",
+        header=("finding", "kernels", *versions, "since"),
+        rows=rows,
+        note=_LEGEND,
+        numbers_from=3 + len(versions),
+        missed_least=versions[:-1],
+    )
+    return Section(id="versions", title="Since which version", blocks=[table])

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.conform.finding_archive import export_finding
+from edgeflare.conform.finding_replay import stored_models
+from edgeflare.conform.findings.known_issues import known_issues
+from edgeflare.conform.issue_probe import probed_issues
+from edgeflare.conform.record.conform_document import read_conformance
+from edgeflare.conform.runtime_arms import installed_versions, runtime_arms
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.version_table import (
+    VersionOutcome,
+    outcome_of,
+    since_words,
+    version_document,
+)
+from edgeflare.models.runtime_versions import installed_version
+from edgeflare.run.run_directory import RunDirectory
+from reproductions import unpacked
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ("wrong wrong right right", "right from c on"),
+        ("right otherwise wrong wrong", "wrong from b on"),
+        ("refused wrong refused right", "right from d on"),
+        ("crash crash", "wrong"),
+        ("right", "right"),
+        ("refused refused", "refused"),
+        ("right wrong right wrong", "wrong in b, d"),
+    ],
+)
+def test_since_which_version(outcomes: str, said: str) -> None:
+    assert since_words(list(zip("abcd", outcomes.split(), strict=False))) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (KernelJudgement("device", "wrong values"), "wrong"),
+        (KernelJudgement("shared", "biased"), "otherwise"),
+        (KernelJudgement("undefined", "not finite"), "right"),
+        (KernelJudgement("crash", "crash"), "crash"),
+        (KernelJudgement("refused", "refused"), "refused"),
+        (KernelJudgement("rounding"), "right"),
+    ],
+)
+def test_what_became_of_a_finding(said: KernelJudgement, outcome: VersionOutcome) -> None:
+    assert outcome_of(said, "wrong values") == outcome
+
+
+@pytest.mark.slow
+def test_a_finding_on_the_kernel_sets_of_a_version(run_of_findings: Path, tmp_path: Path) -> None:
+    directory = RunDirectory(run_of_findings)
+    document = read_conformance(directory)
+    models = stored_models(directory, document)[:1]
+    _, version = installed_version()
+    with runtime_arms(installed_versions([version], print)) as arms:
+        table = version_document(models, arms)
+    (row,) = table.findings
+    kernels = {"xnnpack": "right", "builtin": "wrong", "reference": "right"}
+    assert row.kernels == {f"{name}@{version}": said for name, said in kernels.items()}
+    assert row.since == kernels
+    export_finding(directory, document, 1, tmp_path / "one.zip", versions=table)
+    report = (unpacked(tmp_path / "one.zip", tmp_path / "one") / "bug_report.md").read_text()
+    assert "| builtin | wrong | wrong |" in report
+
+
+@pytest.mark.old_litert
+@pytest.mark.slow
+def test_a_fault_that_a_release_mended(
+    tmp_path: Path, old_litert_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "edgeflare" / "runtimes"
+    folder.mkdir(parents=True)
+    (folder / "1.2.0").symlink_to(old_litert_python.parents[1])
+    wanted = [issue for issue in known_issues() if issue.thread == "LiteRT#9256"]
+    _, now = installed_version()
+    with runtime_arms(installed_versions([now, "1.2.0"], print), ["xnnpack"]) as arms:
+        found = [(arm.name, probed_issues(wanted, arm.arm)[0].outcome) for arm in arms]
+    assert found == [("xnnpack@1.2.0", "shows"), (f"xnnpack@{now}", "right")]
