@@ -144,7 +144,9 @@ def margin_error_rms(known: OpenedPair) -> float:
         return np.asarray(scores(Arm.ORIGINAL, inputs).argmax(1), np.int64)
 
     seeds = known.seeds.inputs[:100]
-    near = near_boundary_inputs(seeds, labels(seeds), labels, 200, np.random.default_rng(1)).tight
+    near = near_boundary_inputs(
+        seeds, labels(seeds), lambda inputs, _: labels(inputs), 200, np.random.default_rng(1)
+    ).tight
     exact, got = (scores(arm, near) for arm in arms)
     top = np.argsort(-exact, axis=1)[:, :2]
     lead = [np.take_along_axis(one, top, 1) @ [1.0, -1.0] for one in (exact, got)]

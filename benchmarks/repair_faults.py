@@ -60,7 +60,7 @@ class Images:
     def deviating(self, content: bytes) -> int:
         """Return on how many images a file decides unlike the original."""
         with open_candidate(content, self.opened) as model:
-            answers = model.answers(self.fresh.images, self.fresh.seed_ids.tolist())
+            answers = model.answers(self.fresh.inputs, self.fresh.seed_ids.tolist())
         pairs = zip(self.fresh.original, answers, strict=True)
         return sum(wanted.differs(made) for wanted, made in pairs)
 
@@ -80,7 +80,7 @@ def main() -> int:
             pair = images.opened.pair
             content = pair.compressed.read_bytes()
             original = Path(str(pair.original)).read_bytes()
-            print(f"**{name}**: {images.healthy} of {len(images.fresh.images):,} deviate\n")
+            print(f"**{name}**: {images.healthy} of {len(images.fresh.inputs):,} deviate\n")
             print(f"| fault | operator | dev | {ways} |")
             print("|---" * (3 + 4 * len(arguments.ways)) + "|", flush=True)
             rng = np.random.default_rng(arguments.rng_seed)

@@ -34,6 +34,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.fit_inputs import fit_inputs, network_to_fit
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
 from edgeflare.repair.judging.judgement_inputs import (
@@ -49,7 +50,6 @@ from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.precision_candidates import localized_scores
 from edgeflare.repair.precision.precision_promotion import MarginComparison, PromotedModels
 from edgeflare.repair.precision_details import Block
-from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault, harmful_fault
 
@@ -74,7 +74,7 @@ class JudgedPair:
         wide = self.sets[WIDE]
         answers = candidate_answers(content, self.opened, {WIDE: wide})
         if isinstance(answers, SetAside):
-            return len(wide.images)
+            return len(wide.inputs)
         return figures(wide.original, answers[WIDE], wide.labels).deviating
 
 
@@ -112,7 +112,7 @@ def judged_pair(folder: Path, arguments: argparse.Namespace, stack: ExitStack) -
     rng, labels = np.random.default_rng(arguments.rng_seed), known_labels(opened)
     split = split_seeds(labels, rng)
     images, ids = fit_inputs(opened, labels, split, rng)
-    network = network_to_fit(opened, Path(str(known.original)).read_bytes(), images, ids)
+    network = network_to_fit(opened, Path(str(known.original)).read_bytes(), images, ids, rng)
     others = np.sort(np.concatenate([split.choose, split.judge]))
     sets = judged_sets(opened, labels, others, rng, arguments.count)
     return JudgedPair(opened, network, sets)

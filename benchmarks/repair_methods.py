@@ -90,7 +90,7 @@ def named(settings: Sequence[str]) -> Iterator[tuple[str, str]]:
 def table(
     opened: OpenedPair, sets: Mapping[SetName, JudgedSet], files: Sequence[Path]
 ) -> Iterator[str]:
-    counts = ", ".join(f"{name} {len(sets[name].images):,}" for name in SHOWN)
+    counts = ", ".join(f"{name} {len(sets[name].inputs):,}" for name in SHOWN)
     yield f"**{opened.pair.name}** on {opened.devices[0].profile.name}: {counts}\n"
     yield f"| file | {' | '.join(SHOWN)} | right | mended, broken, p | score | KiB | time |"
     yield "|---|" + "--:|" * (len(SHOWN) + 5)

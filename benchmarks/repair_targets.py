@@ -166,9 +166,10 @@ def row(one: Repaired, judges: JudgedImages) -> Row:
         "dev": (fresh.before.deviating, fresh.after.deviating),
         "big": (fresh.before.big, fresh.after.big),
         "strict": (fresh.before.strict, fresh.after.strict),
-        TIGHT: (found.tight.before.deviating, found.tight.after.deviating),
-        WIDE: (found.wide.before.deviating, found.wide.after.deviating),
     }
+    for name in (TIGHT, WIDE):
+        some = found.by_set[name]
+        counts[name] = some.before.deviating, some.after.deviating
     cost = one.document["repaired"]
     more = (
         accuracy(fresh),

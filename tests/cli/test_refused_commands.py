@@ -140,7 +140,6 @@ OTHERS: dict[str, str] = {
     "repair {e} --search-again": "--search-again needs a run",
     "repair {e} --ensemble xnnpack": "--ensemble is for --search-again",
     "repair {e} --rounds 2": "settings of shifts, and {e} is a pair: leave them away",
-    "repair {w}": "repair is for classifiers of images",
     "repair {e} --original {e}/compressed.tflite": "original and compressed model swapped?",
     "repair {e} --original {e}/compressed.tflite --dry-run": "compressed model swapped?",
     "repair {e} --original json:loads --trust": "--method shifts repairs a run without them",

@@ -226,7 +226,11 @@ def drawn(
     weights -= weights.mean(axis=0)  # each class is the largest somewhere
     labels = linear(weights, images)
     made = near_boundary_inputs(
-        images, labels, lambda batch: linear(weights, batch), count, np.random.default_rng(number)
+        images,
+        labels,
+        lambda batch, _: linear(weights, batch),
+        count,
+        np.random.default_rng(number),
     )
     return made, images, weights
 
@@ -288,7 +292,7 @@ def near(
     images: NDArray[np.uint8], labels: NDArray[np.int64], weights: NDArray[np.float64], count: int
 ) -> NearBoundary:
     return near_boundary_inputs(
-        images, labels, lambda batch: linear(weights, batch), count, np.random.default_rng(0)
+        images, labels, lambda batch, _: linear(weights, batch), count, np.random.default_rng(0)
     )
 
 

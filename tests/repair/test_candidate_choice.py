@@ -223,7 +223,7 @@ def cost_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., La
     def measured(device: TimedDevice, limit: str = "none") -> Latency:
         monkeypatch.setattr(repair_cost, "monotonic", lambda: device.now)
         rows = np.zeros((1, 2), np.int8)
-        return measure(cast("Device", device), before, after, rows, limit=latency_limit(limit))
+        return measure(cast("Device", device), (before, after), rows, limit=latency_limit(limit))
 
     return measured
 

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
@@ -18,7 +18,6 @@ from msgspec import structs
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.models.pair_interface import PairInput, PairInterface
 from edgeflare.record.folder import FolderKind
 from edgeflare.repair.candidate_choice import verdict
 from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
@@ -36,12 +35,15 @@ from edgeflare.repair.repair_document import (
 )
 from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.repair.repair_output import MODEL, RECIPE, write_document, write_pair, write_repaired
+from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_requirements import (
     LEAST_SEEDS,
     can_be_repaired,
-    require_image_classifier,
+    original_file,
+    tries_shifts,
     why_not_repaired,
 )
+from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, one_set
 from kills import Kill, killed_at_each, put_notes, require_notes
@@ -68,40 +70,34 @@ def test_a_repair_is_offered_only_of_what_it_takes() -> None:
     assert not is_taken(replace(lenet, original=None))
     swapped = replace(lenet, original=str(lenet.compressed), compressed=Path(str(lenet.original)))
     assert not is_taken(swapped)
-    assert not is_taken(load_pair(EXAMPLES / "face_detection"))
+    assert is_taken(load_pair(EXAMPLES / "face_detection"))
 
 
 def test_why_a_pair_is_not_repaired_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lenet = load_pair(EXAMPLES / "fashion_lenet4")
-    faces = why_not_repaired(load_pair(EXAMPLES / "face_detection"), LEAST_SEEDS)
-    assert "for classifiers of images with one input" in str(faces)
+    assert why_not_repaired(load_pair(EXAMPLES / "face_detection"), LEAST_SEEDS) is None
     assert "needs at least 50" in str(why_not_repaired(lenet, LEAST_SEEDS - 1))
     monkeypatch.setitem(sys.modules, "litert_quantizer", None)
     without = why_not_repaired(lenet, LEAST_SEEDS)
     assert str(without).endswith("pip install 'edgeflare[repair]'")
 
 
-STEREO = PairInterface(inputs=(PairInput("image"), PairInput("offset", search=False)))
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("fashion_lenet4", None),
         ("spoken_words", "the domain audio and the task classification"),
         ("face_detection", "the domain image and the task detection"),
-        ("stereo", "several inputs and the task classification"),
     ],
 )
-def test_a_classifier_of_images_can_be_repaired_and_nothing_else(
-    name: str, kind: str | None, refusal: Callable[..., str]
+def test_shifts_are_of_classifiers_of_images_alone(
+    name: str, kind: str, refusal: Callable[..., str]
 ) -> None:
-    interface = STEREO if name == "stereo" else load_pair(EXAMPLES / name).interface
-    if kind is None:
-        require_image_classifier(interface, name)
-    else:
-        said = refusal(require_image_classifier, interface, name)
-        assert f"of images with one input, and {name} is of {kind}: " in said
+    shifts = structs.replace(DEFAULT_REQUEST, method="shifts")
+    pair = load_pair(EXAMPLES / name)
+    said = refusal(original_file, pair, object(), shifts)
+    assert f"of images with one input, and {pair.name} is of {kind}: " in said
+    assert not tries_shifts(pair, cast("PastRun", object()), shifts)
+    assert original_file(load_pair(EXAMPLES / "fashion_lenet4"), None, shifts) is None
 
 
 __all__ = ["repaired_example"]

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from edgeflare.repair import repair_cost, repair_run
+from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
 
@@ -25,7 +25,7 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_run, "FIT_INPUTS", fitted)
+        patch.setattr(fit_inputs, "FIT_INPUTS", fitted)
         patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=judged))
         patch.setattr(judgement_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)

@@ -32,7 +32,6 @@ from edgeflare.errors import UserError, path_suggestion
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
-from edgeflare.models.pair_interface import PairInterface
 from edgeflare.pages.terminal import print_section
 from edgeflare.record import folder_contents
 from edgeflare.repair.candidate_plans import candidate_plans
@@ -45,12 +44,16 @@ from edgeflare.repair.repair_output import MODEL, write_document
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import (
     original_file,
-    require_image_classifier,
     require_seeds,
     shifts_alone,
     tries_shifts,
 )
-from edgeflare.repair.repair_run import RepairOutcome, repair_pair, repair_plan
+from edgeflare.repair.repair_run import (
+    RepairOutcome,
+    fresh_seeds,
+    repair_pair,
+    repair_plan,
+)
 from edgeflare.repair.second_search import (
     FOLDER,
     require_same_ensemble,
@@ -126,8 +129,6 @@ def repair(
     else:
         if seeds is not None or limit is not None:
             raise UserError("--seeds and --limit are for a pair, and a run has its own seeds")
-        interface = PairInterface.of(past.header.pair)
-        require_image_classifier(interface, str(past.directory.path))
         pair = require_same_seeds(past, past.pair(original, compressed))
         profiles = past.profiles(device, decided)
         if again:
@@ -153,14 +154,12 @@ def _pair_of(
     """Return the pair in a folder, with other files where they are named.
 
     Raises:
-        UserError: it is not what it should be, or of another kind than is repaired.
+        UserError: it is not what it should be.
 
     """
     file, given = (None if path is None else str(path) for path in (compressed, seeds))
     settings = Settings(original=original, compressed=file, seeds=given)
-    pair = load_pair(source, settings, decided)
-    require_image_classifier(pair.interface, pair.name)
-    return pair
+    return load_pair(source, settings, decided)
 
 
 def _require_pair_options(source: Path, request: RepairRequest, *, again: bool) -> None:
@@ -312,8 +311,7 @@ def planned_repair(
     with ExitStack() as stack:
         opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
         require_seeds(pair.name, len(opened.seeds))
-        if request.test is not None:
-            opened.inputs.load(Path(request.test), classes=opened.pair.classes)
+        fresh_seeds(opened, request)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
         names = []
         if original is not None:
@@ -323,7 +321,7 @@ def planned_repair(
                 else f"{plan.name} where {plan.instead_of} is beyond the limits"
                 for plan in plans
             ]
-        if tries_shifts(past, request):
+        if tries_shifts(opened.pair, past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
     return (

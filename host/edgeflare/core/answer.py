@@ -53,6 +53,8 @@ class Answer:
             the same for all answers of a task.
         counted: whether `decision` says all that was decided, so that equal numbers are equal
             decisions; the same for all answers of a task.
+        bordered: whether answers are equal up to a border, at which others begin; false where they
+            differ by degrees, as values and masks do; the same for all answers of a task.
         measured_as: what `measured` returns, in words; the same for all answers of a task.
         truth_measure: what `against_truth` returns, in words; empty where being right says it all.
         pooled_measure: what `pooled` returns, in words; empty where the field has no such measure.
@@ -61,6 +63,7 @@ class Answer:
 
     chooses: ClassVar[bool] = True
     counted: ClassVar[bool] = True
+    bordered: ClassVar[bool] = True
     measured_as: ClassVar[str] = "distance"
     truth_measure: ClassVar[str] = ""
     pooled_measure: ClassVar[str] = ""

@@ -2,18 +2,21 @@
 
 Of ordinary test images only a few lie where compression can change the label, so counts on them are
 small. These images lie there by construction, and neither the compressed model nor a repaired one
-has any part in how they are made.
+has any part in how they are made. Decisions that are no labels, such as texts or objects, have such
+boundaries too; values and masks have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
 
 HALVINGS = 9
@@ -26,11 +29,18 @@ the original's margin is so small that half of the images deviate whatever the c
 FURTHEST = 0.06
 """The largest share of the line by which a wide input is moved away from the boundary."""
 
+_VALUES_AT_ONCE = 2**22
+"""Values of inputs that are computed together, so that memory does not grow with their number."""
+
 Inputs = NDArray[Any]
 """(n, *shape), of one domain: images, or other arrays. Values of integer types are rounded."""
 
-LabelOf = Callable[[Inputs], NDArray[np.int64]]
-"""Returns the original's labels of inputs: (n, *shape) to (n,); -1 where it gives no answer."""
+LabelOf = Callable[[Inputs, NDArray[np.int64]], NDArray[np.int64]]
+"""Returns the original's labels of inputs, (n, *shape), that are made from the seeds at n
+positions: (n,); -1 where it gives no answer."""
+
+DecidesAs = Callable[[Inputs, NDArray[np.int64]], NDArray[np.bool_]]
+"""Returns of inputs, (n, *shape), whether the original decides as on the seeds at n positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,7 @@ def near_boundary_inputs(
     label_of: LabelOf,
     count: int,
     rng: np.random.Generator,
+    space: InputSpace | None = None,
 ) -> NearBoundary:
     """Make images on both sides of the original's decision boundary.
 
@@ -81,6 +92,7 @@ def near_boundary_inputs(
         label_of: the original's labels; called 10 times, with at most max(n, count / 2) images.
         count: number of images of each set, even.
         rng: the generator of all that is drawn.
+        space: the values that inputs may have; needed where these are no quantities.
 
     Returns:
         The images; fewer than `count` where there are fewer pairs of seeds of different labels.
@@ -89,7 +101,7 @@ def near_boundary_inputs(
         UserError: the original gives the label that is known to seeds of fewer than two labels.
 
     """
-    rows = np.flatnonzero((labels >= 0) & (label_of(images) == labels))
+    rows = np.flatnonzero((labels >= 0) & (label_of(images, np.arange(len(images))) == labels))
     if len(np.unique(labels[rows])) < 2:
         raise UserError(
             "near-boundary inputs lie between two seeds of different labels, and the original is"
@@ -97,9 +109,65 @@ def near_boundary_inputs(
             " seeds, of several classes"
         )
     drawn = drawn_lines(labels[rows], count // 2, rng)
-    lines = Lines(images, rows[drawn])
-    low, high = lines.bisected(labels, label_of)
-    moved = rng.uniform(0.0, FURTHEST, (len(drawn), 2))
+    return _on_both_sides(
+        Lines(images, rows[drawn], space),
+        lambda inputs, at: label_of(inputs, at) == labels[at],
+        rng,
+    )
+
+
+def near_other_decisions(
+    inputs: Inputs, decides_as: DecidesAs, count: int, rng: np.random.Generator, space: InputSpace
+) -> NearBoundary:
+    """Make inputs on both sides of the original's boundaries between decisions that are no labels.
+
+    As `near_boundary_inputs` does, between seeds on which the original decides otherwise.
+
+    Args:
+        inputs: (n, *shape), the seeds.
+        decides_as: compares the original's decisions; called 10 times.
+        count: number of inputs of each set, even.
+        rng: the generator of all that is drawn.
+        space: the values that inputs may have.
+
+    Raises:
+        UserError: the original decides the same on all seeds.
+
+    """
+    drawn = drawn_lines(np.arange(len(inputs)), count, rng)
+    if len(drawn):
+        drawn = drawn[~decides_as(inputs[drawn[:, 1]], drawn[:, 0])][: count // 2]
+    if not len(drawn):
+        raise UserError(
+            "near-boundary inputs lie between two seeds on which the original decides otherwise,"
+            f" and it decides the same on all {len(inputs)} seeds: give more seeds"
+        )
+    return _on_both_sides(Lines(inputs, drawn, space), decides_as, rng)
+
+
+def mixtures(
+    inputs: Inputs, count: int, rng: np.random.Generator, space: InputSpace
+) -> tuple[Inputs, NDArray[np.int64]]:
+    """Draw inputs evenly from lines between two seeds each, one from a line.
+
+    Args:
+        inputs: (n, *shape), the seeds.
+        count: number of inputs.
+        rng: the generator of all that is drawn.
+        space: the values that inputs may have.
+
+    Returns:
+        inputs: (count, *shape); fewer where there are fewer pairs of seeds.
+        rows: (count,) int64, the position of the seed that each line begins at.
+
+    """
+    drawn = drawn_lines(np.arange(len(inputs)), count, rng)
+    return Lines(inputs, drawn, space).at(rng.random(len(drawn))), drawn[:, 0]
+
+
+def _on_both_sides(lines: Lines, decides_as: DecidesAs, rng: np.random.Generator) -> NearBoundary:
+    low, high = lines.bisected(decides_as)
+    moved = rng.uniform(0.0, FURTHEST, (len(lines.ends), 2))
     return NearBoundary(
         _alternating(lines.at(low), lines.at(high)),
         _alternating(
@@ -116,10 +184,24 @@ class Lines:
 
     images: Inputs
     ends: NDArray[np.int64]
+    space: InputSpace | None = None
 
     def at(self, share: NDArray[np.float64]) -> Inputs:
         """Return one input of each line: (lines, *shape)."""
-        start, end = (self.images[self.ends[:, side]].astype(np.float64) for side in (0, 1))
+        shape = self.images.shape[1:]
+        found = np.empty((len(self.ends), *shape), self.images.dtype)
+        step = max(1, _VALUES_AT_ONCE // max(1, prod(shape)))
+        for at in range(0, len(found), step):
+            part = slice(at, at + step)
+            found[part] = self._at(self.ends[part], share[part])
+        return found
+
+    def _at(self, ends: NDArray[np.int64], share: NDArray[np.float64]) -> Inputs:
+        if self.space is not None and not self.space.ordered:
+            pairs = ((self.images[start], self.images[end]) for start, end in ends.tolist())
+            between = self.space.between
+            return np.stack([between(*pair, one) for pair, one in zip(pairs, share, strict=True)])
+        start, end = (self.images[ends[:, side]].astype(np.float64) for side in (0, 1))
         change = share.reshape(-1, *(1 for _ in start.shape[1:])) * (end - start)
         if self.images.dtype.kind in "iu":
             change = np.sign(change) * np.ceil(np.abs(change) - 0.5)
@@ -127,23 +209,20 @@ class Lines:
 
     def part(self, numbers: NDArray[np.int64]) -> Lines:
         """Return some of the lines, by their numbers."""
-        return Lines(self.images, self.ends[numbers])
+        return Lines(self.images, self.ends[numbers], self.space)
 
-    def bisected(
-        self, labels: NDArray[np.int64], label_of: LabelOf
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bisected(self, decides_as: DecidesAs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return where the two neighbours of each line are, before and beyond the boundary.
 
         Args:
-            labels: labels that the original gives the images.
-            label_of: the original's labels; called once for each halving, with all lines.
+            decides_as: compares the original's decisions with those on the ends; called once for
+                each halving, with all lines.
 
         """
         low, high = np.zeros(len(self.ends)), np.ones(len(self.ends))
-        start_labels = labels[self.ends[:, 0]]
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            before = label_of(self.at(middle)) == start_labels
+            before = decides_as(self.at(middle), self.ends[:, 0])
             low, high = np.where(before, middle, low), np.where(before, high, middle)
         return low, high
 

@@ -13,6 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.core.task import OutputMaker
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.model_structure import operator_name, options_class
 from edgeflare.models.tflite_file import PACKED, places_of_sparse, read_model, unpacked_numbers
@@ -82,6 +83,12 @@ class GraphTensor:
     def nbytes(self) -> int:
         """Size in bytes."""
         return self.size * np.dtype(self.dtype).itemsize
+
+    @property
+    def as_interface(self) -> Tensor:
+        """The same as inputs and outputs of models are described: with one scale, 0 for none."""
+        scale, zero_point = (*self.scales, 0.0)[0], (*self.zero_points, 0)[0]
+        return Tensor(self.name, self.shape, self.dtype, scale, zero_point)
 
     @property
     def type_name(self) -> str:

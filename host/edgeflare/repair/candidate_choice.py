@@ -116,9 +116,9 @@ class CandidateChoice:
 
     def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
         """Measure a candidate and the model before in turns, on each device."""
-        images, limit = next(iter(self.sets.values())).images, self.request.latency_limit
+        some, limit = next(iter(self.sets.values())), self.request.latency_limit
         return tuple(
-            latency_on(one, candidate.content, self.opened, images, limit)
+            latency_on(one, candidate.content, self.opened, some, limit)
             for one in self.opened.devices
         )
 
@@ -221,7 +221,10 @@ class CandidateChoice:
                 path.write_bytes(candidate.content)
                 rewritten = replace(self.opened.pair, compressed=path)
                 seeds = self.sets[SEEDS]
-                few = Seeds(seeds.images, None, (), ids=tuple(seeds.seed_ids.tolist()))
+                every, ids = self.opened.seeds, seeds.seed_ids.tolist()
+                places = [every.place(one) for one in ids]
+                fixed = {name: rows[places] for name, rows in every.fixed.items()}
+                few = Seeds(seeds.inputs, None, (), fixed, tuple(ids))
                 fault = candidate_fault(rewritten, few)
             if fault is not None:
                 return fault

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer
+from edgeflare.core.query import Arm
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
+from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement import figures
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
-from edgeflare.repair.repair_cost import CostLimit, Latency, measure
+from edgeflare.repair.repair_cost import BATCH, CostLimit, Latency, measure
 from edgeflare.repair.repair_document import BeforeAndAfter, OnDevice
 
 
@@ -71,14 +70,16 @@ def latency_on(
     device: Device,
     content: bytes,
     opened: OpenedPair,
-    images: NDArray[np.uint8],
+    some: JudgedSet,
     limit: CostLimit | None = None,
 ) -> Latency:
     """Measure a candidate and the model before in turns on a device; see `measure`."""
-    before = opened.pair.compressed
-    rows = opened.inputs.encoder().encode(images)
+    inputs, ids = some.inputs[:BATCH], some.seed_ids[:BATCH].tolist()
+    rows = opened.panel.rows(Arm.TWIN, inputs, ids)
+    called = opened.pair.interface.invocation
     with open_candidate(content, opened) as candidate:
-        return measure(device, before, candidate.path, rows, candidate.rows(images), limit)
+        files = opened.pair.compressed, candidate.path
+        return measure(device, files, rows, candidate.rows(inputs, ids), limit, called)
 
 
 @contextmanager
@@ -87,14 +88,15 @@ def _opened_on(
 ) -> Iterator[tuple[CandidateModel, CandidateModel]]:
     """Open a model on the host and on a device, with the device's own kernels and threads."""
     profile = device.profile
+    called, read_by = opened.pair.interface.invocation, opened.pair.interface.on_device
     with (
         open_candidate(content, opened) as on_host,
-        closing(device.open_as(on_host.path, profile.kernels, profile.threads)) as session,
+        closing(device.open_as(on_host.path, profile.kernels, profile.threads, called)) as session,
     ):
-        yield on_host, on_host.run_by(session)
+        yield on_host, on_host.run_by(as_read_by(read_by, session))
 
 
 def _answers(
     model: CandidateModel, sets: Mapping[SetName, JudgedSet]
 ) -> dict[SetName, list[Answer]]:
-    return {name: model.answers(one.images, one.seed_ids.tolist()) for name, one in sets.items()}
+    return {name: model.answers(one.inputs, one.seed_ids.tolist()) for name, one in sets.items()}

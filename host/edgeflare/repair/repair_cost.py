@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from edgeflare.devices.device import Device
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import UserError
+from edgeflare.models.evaluator import ONCE, Invocation
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_types import Amount, CountFromOne
 from edgeflare.statistics.binomial import median_interval
@@ -193,22 +194,22 @@ def same_work(before: bytes, after: bytes) -> bool:
 
 def measure(
     device: Device,
-    before: Path,
-    after: Path,
+    files: tuple[Path, Path],
     inputs: NDArray[np.generic],
     inputs_after: NDArray[np.generic] | None = None,
     limit: CostLimit | None = None,
+    called: Invocation = ONCE,
 ) -> Latency:
     """Measure both models on a device, in turns whose order alternates, so that drift cancels.
 
     Args:
         device: the device to measure on.
-        before: the compressed model.
-        after: the same one, repaired.
+        files: the compressed model, and the same one repaired.
         inputs: (batch, …) encoded inputs, at least one.
         inputs_after: the same ones as the repaired model takes them; None where both take the same.
         limit: limit of the time; where the interval of the ratio contains it, turns go on for
             longer.
+        called: how the models are called; an inference is one input, such as a clip.
 
     Raises:
         UserError: the device refuses one of them.
@@ -217,13 +218,13 @@ def measure(
     """
     rows = np.arange(BATCH) % len(inputs)
     given = inputs[rows], (inputs if inputs_after is None else inputs_after)[rows]
-    profile, files = device.profile, (before, after)
+    profile = device.profile
 
     def turn(number: int) -> tuple[float, float]:
         with ExitStack() as opened:
             sessions = {
                 side: opened.enter_context(
-                    closing(device.open_as(files[side], profile.kernels, profile.threads))
+                    closing(device.open_as(files[side], profile.kernels, profile.threads, called))
                 )
                 for side in _order(number)
             }

@@ -36,6 +36,7 @@ class RepairDocument(
         run: path of the run that names the pair; null where the user named the pair.
         devices: on which candidates are judged.
         classes: their names.
+        measured_as: what `measured` of figures is the mean of; null where decisions are labels.
         request: what was asked.
         seeds: how many fit, choose and judge.
         residual: the blocks of the model before and their errors; null where the original has no
@@ -63,6 +64,7 @@ class RepairDocument(
     run: str | None
     devices: tuple[RunDevice, ...]
     classes: tuple[str, ...]
+    measured_as: str | None = None
     request: RepairRequest
     seeds: SeedCounts
     residual: Residual | None

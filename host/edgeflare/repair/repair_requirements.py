@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.models.compressed_model import dequantized
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
@@ -21,7 +22,7 @@ LEAST_SEEDS = 50
 
 
 def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> bytes | None:
-    """Return the original's file; None where shifts alone are tried.
+    """Return the network that is fitted to, the original's; None where shifts alone are tried.
 
     Raises:
         UserError: shapes are folded, there is no original, or the request needs one with weights
@@ -39,6 +40,8 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
             f"{pair.name} has no original model to repair towards: search with --original, and"
             " repair that run"
         )
+    if request.method == "shifts":
+        _require_image_classifier(pair.interface, pair.name)
     if request.method == "shifts" or shifts_alone(pair, past, request):
         return None
     if not _has_float_file(pair):
@@ -49,24 +52,27 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
         )
     path = Path(pair.original)
     content = read_model_file(path)
-    _require_matching(read_model_file(pair.compressed), content, str(path))
-    return content
+    return _float_network(read_model_file(pair.compressed), content, str(path))
 
 
-def _require_matching(compressed: bytes, original: bytes, name: str) -> None:
-    """Refuse models that are not of one network, or in the wrong order.
+def _float_network(compressed: bytes, original: bytes, name: str) -> bytes:
+    """Return the original's network with float weights, also where it stores them in 8 bits.
 
     Raises:
-        UserError: an operator with weights has no counterpart, or the original's weights are int8.
+        UserError: an operator with weights has no counterpart, or the original computes in int8.
 
     """
     graph = Graph(original, name)
-    if any(one.constant and one.scales and one.dtype == "int8" for one in graph.tensors):
+    computed = (tensor for one in graph.layers for tensor in graph.fed(one))
+    if any(graph.tensors[one].scales and graph.tensors[one].dtype == "int8" for one in computed):
         raise UserError(
-            f"the original {name} has weights in 8 bits, and a repair is fitted to float ones: were"
+            f"the original {name} computes in 8 bits, and a repair is fitted to float numbers: were"
             " original and compressed model swapped?"
         )
-    matched_layers(Graph(compressed, "the compressed model"), graph)
+    if any(one.constant and one.scales and one.dtype == "int8" for one in graph.tensors):
+        original = dequantized(original, name)
+    matched_layers(Graph(compressed, "the compressed model"), Graph(original, name))
+    return original
 
 
 def require_seeds(name: str, seeds: int) -> None:
@@ -98,7 +104,7 @@ def why_not_repaired(pair: Pair, seeds: int) -> str | None:
 
     """
     try:
-        _require_repairable(pair, None, pair.interface, seeds)
+        _require_repairable(pair, None, seeds)
     except UserError as refused:
         return str(refused)
     if find_spec("litert_quantizer") is None:
@@ -118,16 +124,13 @@ def can_be_repaired(pair: Pair, past: PastRun, seeds: int) -> bool:
     if past.document.replay is not None:
         return False
     try:
-        _require_repairable(pair, past, PairInterface.of(past.header.pair), seeds)
+        _require_repairable(pair, past, seeds)
     except UserError:
         return False
     return True
 
 
-def _require_repairable(
-    pair: Pair, past: PastRun | None, interface: PairInterface, seeds: int
-) -> None:
-    require_image_classifier(interface, pair.name)
+def _require_repairable(pair: Pair, past: PastRun | None, seeds: int) -> None:
     require_seeds(pair.name, seeds)
     original_file(pair, past, DEFAULT_REQUEST)
 
@@ -138,36 +141,41 @@ def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bo
         request.method == "auto"
         and pair.original is not None
         and not _has_float_file(pair)
-        and tries_shifts(past, request)
+        and tries_shifts(pair, past, request)
     )
 
 
-def tries_shifts(past: PastRun | None, request: RepairRequest) -> bool:
-    """Whether shifts are among the candidates: of a run alone, where the request allows them."""
-    return past is not None and request.allows("shifts")
+def tries_shifts(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:
+    """Whether shifts are among the candidates: of runs of image classifiers, where allowed."""
+    return past is not None and request.allows("shifts") and is_image_classifier(pair.interface)
 
 
 def _has_float_file(pair: Pair) -> bool:
     return pair.original is not None and Path(pair.original).suffix.lower() == ".tflite"
 
 
-def require_image_classifier(interface: PairInterface, name: str) -> None:
-    """Refuse models of another kind.
+def is_image_classifier(interface: PairInterface) -> bool:
+    """Whether models are classifiers of one image."""
+    return (
+        interface.task == DEFAULT_TASK
+        and interface.domain_name == DEFAULT_DOMAIN
+        and len(interface.inputs) == 1
+        and not interface.invocation.frames
+    )
 
-    Args:
-        interface: what the models take and give.
-        name: what the user calls their pair or run.
+
+def _require_image_classifier(interface: PairInterface, name: str) -> None:
+    """Refuse shifts of models of another kind.
 
     Raises:
         UserError: their inputs are no images or several, or the task is another one.
 
     """
-    several = len(interface.inputs) > 1
-    domain = interface.domain_name
-    if interface.task == DEFAULT_TASK and domain == DEFAULT_DOMAIN and not several:
+    if is_image_classifier(interface):
         return
-    given = "several inputs" if several else f"the domain {domain}"
+    several = len(interface.inputs) > 1
+    given = "several inputs" if several else f"the domain {interface.domain_name}"
     raise UserError(
-        f"repair is for classifiers of images with one input, and {name} is of {given} and the"
-        f" task {interface.task}: convert or train the compressed model anew"
+        f"--method shifts is for classifiers of images with one input, and {name} is of {given} and"
+        f" the task {interface.task}: leave --method away, and other methods are tried"
     )

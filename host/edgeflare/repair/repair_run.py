@@ -11,17 +11,13 @@ from pathlib import Path
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.errors import UserError
-from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
@@ -33,17 +29,16 @@ from edgeflare.repair.candidate_choice import (
 from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fit_inputs import fit_inputs, network_to_fit
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
 from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
+    SEEDS,
     JudgedSet,
-    SeedSplit,
     SetName,
     fresh_set,
     judged_sets,
     known_labels,
-    original_label_of,
     split_seeds,
 )
 from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
@@ -71,10 +66,6 @@ from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice
-
-FIT_INPUTS = 400
-"""Inputs to fit with at most, half of them seeds, half of them near the original's boundary. The
-time and the memory that fitting takes grow with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +119,7 @@ def repair_pair(
     The candidates that are tried are written, and nothing else.
 
     Args:
-        pair: a classifier of images; with a run, all its seeds.
+        pair: the pair; with a run, all its seeds.
         past: the run that names it, to whose triggers shifts are fitted; None where the user named
             the pair itself.
         profiles: the devices.
@@ -149,11 +140,7 @@ def repair_pair(
     with ExitStack() as stack:
         opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
         require_seeds(pair.name, len(opened.seeds))
-        fresh = (
-            None
-            if request.test is None
-            else opened.inputs.load(Path(request.test), classes=opened.pair.classes)
-        )
+        fresh = fresh_seeds(opened, request)
         about = repair_identity(opened, past, request, shifts)
         stored = StoredCandidates(folder, about, resume=resume)
         try:
@@ -162,6 +149,23 @@ def repair_pair(
             if not resume:
                 stored.remove()
             raise
+
+
+def fresh_seeds(opened: OpenedPair, request: RepairRequest) -> Seeds | None:
+    """Return the inputs of `--test`; None without.
+
+    Raises:
+        UserError: they cannot be loaded, or the models take something beside them.
+
+    """
+    if request.test is None:
+        return None
+    if beside := opened.inputs.fixed_names:
+        raise UserError(
+            f"--test has inputs that are searched, and a seed has {', '.join(beside)} beside them:"
+            " leave --test away"
+        )
+    return opened.inputs.load(Path(request.test), classes=opened.pair.classes)
 
 
 def repair_plan(
@@ -200,7 +204,7 @@ def _repaired(
     rng = np.random.default_rng(request.rng_seed)
     labels = known_labels(opened)
     split = split_seeds(labels, rng)
-    images, ids = fit_inputs(opened, labels, split, rng)
+    inputs, ids = fit_inputs(opened, labels, split, rng)
     choose, judge = (
         judged_sets(opened, labels, rows, rng, progress=partial(progress, name))
         for name, rows in (("inputs to choose", split.choose), ("to judge", split.judge))
@@ -210,10 +214,10 @@ def _repaired(
     makers: list[CandidateMaker] = []
     localized = None
     if original is not None:
-        network = network_to_fit(opened, original, images, ids)
+        network = network_to_fit(opened, original, inputs, ids, rng)
         localized = residual(network)
         makers += [one.of(network) for one in candidate_plans(request)]
-    if past is not None and tries_shifts(past, request):
+    if past is not None and tries_shifts(opened.pair, past, request):
         makers.append(shift_maker(past, opened, split.fit, shifts, request.rng_seed))
     choice = CandidateChoice(opened, request, choose, stored, progress)
     made, pair = choice.best(makers), opened.pair
@@ -227,6 +231,7 @@ def _repaired(
             RunDevice(name=one.profile.name, provenance=one.provenance) for one in opened.devices
         ),
         classes=tuple(pair.classes),
+        measured_as=_measured_as(judge),
         request=request,
         seeds=split.sizes,
         residual=localized,
@@ -265,6 +270,11 @@ def _judged(
         repaired=_repaired_model(document, chosen, choice) if written else None,
     )
     return RepairOutcome(document, chosen if written else None, shown)
+
+
+def _measured_as(sets: Mapping[SetName, JudgedSet]) -> str | None:
+    answer = sets[SEEDS].original[0]
+    return None if answer.counted else answer.measured_as
 
 
 def _why_none(tried: Sequence[TriedCandidate]) -> str:
@@ -340,51 +350,3 @@ def repair_identity(
         request=request,
         shifts=AskedShifts(shifts.rounds, shifts.mixture),
     )
-
-
-def fit_inputs(
-    opened: OpenedPair, labels: NDArray[np.int64], split: SeedSplit, rng: np.random.Generator
-) -> tuple[NDArray[np.uint8], list[int]]:
-    """Return seeds to fit with and inputs near the boundary between them, and their seeds' ids.
-
-    They are drawn whatever the method, so that all methods are judged by the same inputs.
-
-    Args:
-        opened: the pair.
-        labels: labels of all its seeds, as `known_labels` returns them.
-        split: the parts of the seeds.
-        rng: the generator of all that is drawn.
-
-    Returns:
-        images: (n, H, W, C) uint8.
-        ids: the n ids of their seeds.
-
-    Raises:
-        UserError: the original gives the known label to seeds of fewer than two labels.
-
-    """
-    images = opened.seeds.inputs[split.fit]
-    some = np.sort(rng.permutation(len(images))[: FIT_INPUTS // 2])
-    near = near_boundary_inputs(
-        images, labels[split.fit], original_label_of(opened), FIT_INPUTS // 2, rng
-    )
-    ids = np.array(opened.seeds.seed_ids, np.int64)[split.fit]
-    fitted = np.concatenate([images[some], near.wide])
-    return fitted, ids[np.concatenate([some, near.rows])].tolist()
-
-
-def network_to_fit(
-    opened: OpenedPair, original: bytes, images: NDArray[np.uint8], ids: Sequence[int]
-) -> QuantizedNetwork:
-    """Return the network to fit, with the inputs to fit it with.
-
-    Args:
-        opened: the pair.
-        original: the original's `.tflite` file.
-        images: (n, H, W, C), as `fit_inputs` returns them.
-        ids: the seed that each was made from.
-
-    """
-    rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
-    content = read_model_file(opened.pair.compressed)
-    return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))

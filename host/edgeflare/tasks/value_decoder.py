@@ -93,6 +93,7 @@ class ValueAnswer(Answer):
 
     chooses: ClassVar[bool] = False
     counted: ClassVar[bool] = False
+    bordered: ClassVar[bool] = False
     truth_measure: ClassVar[str] = "distance to the target"
 
     values: NDArray[np.float32] = field(kw_only=True)

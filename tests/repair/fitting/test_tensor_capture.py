@@ -12,6 +12,8 @@ from ai_edge_litert import schema_py_generated as schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeflare.core.tensor import pack_rows
+from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import tensor_capture
 from edgeflare.repair.fitting.im2col import (
@@ -141,13 +143,29 @@ def test_the_output_is_that_of_the_model_as_it_runs() -> None:
 def test_what_cannot_be_captured_or_executed_part_by_part_is_named(
     tmp_path: Path, refusal: Callable[..., str]
 ) -> None:
-    """A tensor that the kernels keep to themselves, and a model with several inputs."""
+    """A tensor that the kernels keep to themselves."""
     graph = Graph(CONTENT)
     constant = graph.operators[0].inputs[1]
     assert graph.tensors[constant].name in refusal(captured, CONTENT, ROWS, [constant])
+
+
+@pytest.mark.slow
+def test_a_network_with_several_inputs_is_captured_and_executed_in_parts(tmp_path: Path) -> None:
     content = write_state_model(tmp_path / "step.tflite", "INT8").read_bytes()
-    assert "2 inputs" in refusal(captured, content, ROWS, [0])
-    assert "2 inputs" in refusal(StepwiseExecution, Graph(content), np.zeros((1, 3), np.int8))
+    graph, rng = Graph(content), np.random.default_rng(0)
+    tensors = [graph.tensors[one].as_interface for one in graph.inputs]
+    given = [rng.integers(-128, 128, (5, *one.shape[1:]), np.int8) for one in tensors]
+    rows = pack_rows(tensors, given)
+    with HostProbe(content, "builtin") as probe:
+        wanted = [probe.run([one[None] for one in step]) for step in zip(*given, strict=True)]
+    found = captured(content, rows, graph.outputs)
+    execution = StepwiseExecution(graph, rows)
+    execution.advance(graph, graph.layers[-1].index)
+    for at, step in enumerate(wanted):
+        for tensor, values in zip(graph.outputs, step, strict=True):
+            assert (found[tensor][at] == values.reshape(found[tensor][at].shape)).all()
+    for tensor in graph.fed(graph.layers[-1]):
+        assert len(execution.values(tensor)) == 5
 
 
 # Part by part.

@@ -82,9 +82,9 @@ def test_all_inputs_are_made_from_the_given_seeds(
     assert sets[SEEDS].seed_ids.tolist() == split.choose.tolist()
     for one in sets.values():
         assert set(one.seed_ids.tolist()) <= set(split.choose.tolist())
-        count = len(one.images)
+        count = len(one.inputs)
         assert len(one.seed_ids) == len(one.original) == len(one.before) == count > 0
-        assert one.images.shape[1:] == opened.seeds.inputs.shape[1:]
+        assert one.inputs.shape[1:] == opened.seeds.inputs.shape[1:]
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_answers_are_those_of_the_pairs_models(
 ) -> None:
     arms = (Arm.ORIGINAL, Arm.TWIN)
     for one in sets.values():
-        asked = list(opened.evaluate(list(one.images[:20]), one.seed_ids[:20].tolist(), arms))
+        asked = list(opened.evaluate(list(one.inputs[:20]), one.seed_ids[:20].tolist(), arms))
         for arm, kept in zip(arms, (one.original, one.before), strict=True):
             assert all(
                 query.outcome[arm].equals(answer)
@@ -132,7 +132,7 @@ def test_tight_inputs_lie_on_both_sides_and_more_of_them_deviate(
 def test_sampled_inputs_are_near_the_compressed_models_boundary(
     sets: Mapping[SetName, JudgedSet],
 ) -> None:
-    assert len(sets[SAMPLED].images) == len(sets[TIGHT].images) == 400
+    assert len(sets[SAMPLED].inputs) == len(sets[TIGHT].inputs) == 400
     assert max(answer.lead() for answer in sets[SAMPLED].before) < 0.25
     assert len(set(sets[SAMPLED].seed_ids.tolist())) > 30
 
@@ -145,8 +145,8 @@ def test_the_same_generator_seed_makes_the_same_sets(opened: OpenedPair, split: 
         for seed in (3, 3, 4)
     )
     for name in (TIGHT, WIDE, SAMPLED):
-        assert one[name].images.tobytes() == same[name].images.tobytes()
-        assert one[name].images.tobytes() != other[name].images.tobytes()
+        assert one[name].inputs.tobytes() == same[name].inputs.tobytes()
+        assert one[name].inputs.tobytes() != other[name].inputs.tobytes()
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_a_seed_has_one_while_others_are_left() -> None:
         ("mended", FRESH, 1, 0),
     ]
     one, after = one_set([(1, 0.9, 0, 1, 0)])
-    failed = JudgedSet(one.images, one.seed_ids, None, one.original, [answer(0, failure="crash")])
+    failed = JudgedSet(one.inputs, one.seed_ids, None, one.original, [answer(0, failure="crash")])
     assert shown_inputs({TIGHT: failed}, {TIGHT: after}) == ()
 
 
@@ -366,9 +366,10 @@ def test_the_file_before_changes_nothing_and_the_original_mends_all(
     for one in same.by_set.values():
         assert one.before == one.after
         assert (one.mended, one.broken, one.p) == (0, 0, 1.0)
-    assert same.tight.before.asked == len(sets[TIGHT].images)
+    assert same.by_set[TIGHT].before.asked == len(sets[TIGHT].inputs)
     assert (same.score, best.score) == (1.0, 0.0)
-    assert (best.wide.mended, best.wide.broken) == (best.wide.before.deviating, 0)
+    wide = best.by_set[WIDE]
+    assert (wide.mended, wide.broken) == (wide.before.deviating, 0)
     assert [name for name, one in best.by_set.items() if one.accuracy is not None] == [SEEDS]
 
 
@@ -433,7 +434,7 @@ def test_a_device_answers_as_the_host_on_the_same_kernels(
 ) -> None:
     some: Mapping[SetName, JudgedSet] = {TIGHT: sets[TIGHT], WIDE: sets[WIDE]}
     found = judged_on(opened.devices[0], ORIGINAL.read_bytes(), opened, some)
-    assert found.asked == sum(len(one.images) for one in some.values())
+    assert found.asked == sum(len(one.inputs) for one in some.values())
     assert found.same_labels == found.asked
     for name, one in some.items():
         assert found.sets[name].before == figures(one.original, one.before, one.labels)
@@ -454,6 +455,6 @@ def test_a_candidate_of_another_input_type_is_measured_too(
     opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     device = opened.devices[0]
-    latency = latency_on(device, ORIGINAL.read_bytes(), opened, sets[TIGHT].images)
+    latency = latency_on(device, ORIGINAL.read_bytes(), opened, sets[TIGHT])
     assert latency.device == device.profile.name
     assert latency.ratio > 0.0

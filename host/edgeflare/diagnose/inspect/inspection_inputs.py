@@ -156,9 +156,13 @@ def _neighbours(
     lines: Lines, labels: NDArray[np.int64], label_of: Callable[[Inputs], NDArray[np.int64]]
 ) -> _Places:
     """Return where the two neighbours of each line lie, one after the other."""
+
+    def decides_as(inputs: Inputs, seeds: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.asarray(label_of(inputs) == labels[seeds])
+
     numbers = np.arange(len(lines.ends))
     shares = [
-        np.stack(lines.part(numbers[part]).bisected(labels, label_of), axis=1)
+        np.stack(lines.part(numbers[part]).bisected(decides_as), axis=1)
         for part in _parts(len(numbers))
     ]
     return _Places(lines, (), np.repeat(numbers, 2), np.concatenate(shares).reshape(-1))

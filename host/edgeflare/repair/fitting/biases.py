@@ -20,13 +20,14 @@ from contextlib import closing
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import pack_rows
 from edgeflare.diagnose.tensor_ties import consumers, moves_values
 from edgeflare.models.graph_parts import extract, isolate
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
-from edgeflare.repair.fitting.tensor_capture import each_captured
+from edgeflare.repair.fitting.tensor_capture import each_captured, network_inputs
 from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]
@@ -181,8 +182,10 @@ def _mean_input(network: QuantizedNetwork, tensor: int) -> Real:
     if tensor in graph.inputs:
         return _means(network.content, graph, rows, [tensor])[tensor]
     part = extract(graph, 0, graph.made_by[tensor], expose=[tensor])
-    there = Graph(part.content)
+    there, values = Graph(part.content), network_inputs(graph, rows)
     place = there.outputs[part.outputs.index(tensor)]
+    given = [graph.tensors[one].as_interface for one in part.inputs]
+    rows = pack_rows(given, [values[one] for one in part.inputs])
     return _means(part.content, there, rows, [place], "xnnpack")[place]
 
 

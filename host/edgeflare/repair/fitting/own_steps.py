@@ -10,11 +10,10 @@ and a QUANTIZE in front of the joining operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgeflare.core.tensor import Tensor
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.diagnose.tensor_ties import (
     JOINING,
@@ -155,8 +154,7 @@ def _rewritten(content: bytes, graph: Graph, places: Sequence[_Place]) -> bytes:
     for one in places:
         if one.readers:
             known = graph.tensors[one.tensor]
-            (scale,), (zero_point,) = known.scales, known.zero_points
-            like = Tensor(f"{known.name}/joined", known.shape, known.dtype, scale, zero_point)
+            like = replace(known.as_interface, name=f"{known.name}/joined")
             joined = writer.operator("QUANTIZE", [one.tensor], writer.tensor(like), version=2)
             operators.insert(operators.index(by_position[one.readers[0]]), operators.pop())
             for reader in one.readers:

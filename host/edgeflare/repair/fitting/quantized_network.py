@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
+from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 
@@ -25,15 +26,17 @@ class QuantizedNetwork:
     Attributes:
         content: the compressed model's `.tflite` file.
         original: the float model's.
-        rows: inputs to fit with, (n, ...), encoded for the compressed model.
-        original_rows: the same inputs, encoded for the float model.
+        rows: inputs to fit with, as `pack_rows` makes them for the compressed model: (n, ...).
+        original_rows: the same inputs, for the float model.
+        task: name of the task that reads the outputs.
 
     """
 
     content: bytes
     original: bytes
     rows: NDArray[np.generic]
-    original_rows: NDArray[np.float32]
+    original_rows: NDArray[np.generic]
+    task: str = DEFAULT_TASK
 
     @cached_property
     def graph(self) -> Graph:

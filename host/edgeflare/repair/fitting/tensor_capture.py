@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
@@ -28,9 +29,8 @@ def captured(
     """Return tensors of a model on inputs.
 
     Args:
-        content: a `.tflite` file with one input.
-        rows: inputs, (n, ...), n at least 1, each of the size of the model's input and in its
-            dtype.
+        content: a `.tflite` file.
+        rows: inputs as `pack_rows` makes them, (n, ...), n at least 1.
         tensors: positions in its graph: outputs of operators, or the model's input.
         kernels: the host's kernels that run it. XNNPACK keeps most tensors to itself.
 
@@ -61,27 +61,35 @@ def each_captured(
     So what is computed from the tensors of many inputs needs the memory of one.
     """
     graph = Graph(content)
-    if len(graph.inputs) != 1:
-        raise UserError(
-            f"the model has {len(graph.inputs)} inputs, but tensors are captured of models with one"
-        )
-    given = graph.tensors[graph.inputs[0]]
+    given = network_inputs(graph, rows)
     with HostProbe(content, kernels, capture=True) as probe:
-        known = {given.index, *probe.made}
+        known = {*given, *probe.made}
         for tensor in tensors:
             if tensor not in known:
                 raise UserError(
                     f"tensor {tensor}, {graph.tensors[tensor].name!r}, cannot be read on the "
                     f"kernels {kernels}: take builtin or reference"
                 )
-        for number, row in enumerate(rows):
-            one = np.ascontiguousarray(row.reshape(given.shape))
+        for number in range(len(rows)):
+            one = {tensor: values[number] for tensor, values in given.items()}
             try:
-                made = dict(zip(probe.made, probe.run([one]), strict=True))
+                made = probe.run([one[tensor] for tensor in probe.given])
             except ProbeFailed as failed:
                 raise UserError(f"the model gave no answer on input {number}: {failed}") from failed
-            made[given.index] = one
-            yield {tensor: _unbatched(made[tensor]) for tensor in tensors}
+            seen = dict(zip(probe.made, made, strict=True)) | one
+            yield {tensor: _unbatched(seen[tensor]) for tensor in tensors}
+
+
+def network_inputs(graph: Graph, rows: NDArray[np.generic]) -> dict[int, NDArray[np.generic]]:
+    """Return the values of each input of a network by its tensor, (n, *shape) in its dtype.
+
+    Args:
+        graph: graph of the network.
+        rows: inputs as `pack_rows` makes them of the graph's inputs.
+
+    """
+    tensors = [graph.tensors[one].as_interface for one in graph.inputs]
+    return dict(zip(graph.inputs, unpack_rows(tensors, rows), strict=True))
 
 
 def _unbatched(values: Values) -> Values:
@@ -106,22 +114,12 @@ class StepwiseExecution:
         """Begin before the first operator.
 
         Args:
-            graph: graph of the network, which has one input.
-            rows: inputs, (n, ...), n at least 1, each of the size of the network's input and in its
-                dtype.
+            graph: graph of the network.
+            rows: inputs as `pack_rows` makes them, (n, ...), n at least 1.
             kernels: the host's kernels that execute it.
 
-        Raises:
-            UserError: the network has several inputs.
-
         """
-        if len(graph.inputs) != 1:
-            raise UserError(
-                f"{graph.source} has {len(graph.inputs)} inputs, but only networks with one are "
-                "executed part by part"
-            )
-        (given,) = graph.inputs
-        self._values = {given: rows.reshape(len(rows), *graph.tensors[given].shape)}
+        self._values = network_inputs(graph, rows)
         self._kernels = kernels
         self._executed = 0
 

@@ -112,7 +112,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
 
 
 def round_original(
-    original: bytes, rows: NDArray[np.float32], progress: Callable[[int, int], None]
+    original: bytes, rows: NDArray[np.generic], progress: Callable[[int, int], None]
 ) -> tuple[RoundedLayer, ...]:
     """Round the weights of a float network for a computation in float.
 

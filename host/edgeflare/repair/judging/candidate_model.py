@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,10 @@ from edgeflare.models.tflite import open_tflite
 NAME = "candidate.tflite"
 
 _AT_ONCE = 512
-"""Inputs in a batch: float inputs of a set are not encoded all at once."""
+"""Inputs in a batch at most: float inputs of a set are not encoded all at once."""
+
+_VALUES_AT_ONCE = 2**24
+"""Values in a batch at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +42,27 @@ class CandidateModel:
     path: Path
     _arm: ArmModel
 
-    def rows(self, images: NDArray[np.uint8]) -> NDArray[np.generic]:
-        """Return images as the candidate takes them: (n, …)."""
-        return self._arm.rows(images, range(len(images)))
+    def rows(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
+        """Return inputs of some seeds as the candidate takes them: (n, …)."""
+        return self._arm.rows(inputs, seed_ids)
 
     def run_by(self, evaluator: Evaluator) -> CandidateModel:
         """Return the candidate as something else runs it, such as a session on a device."""
         return CandidateModel(self.path, replace(self._arm, evaluator=evaluator))
 
-    def answers(self, images: NDArray[np.uint8], seed_ids: Sequence[int]) -> list[Answer]:
+    def answers(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> list[Answer]:
         """Return its answers.
 
         Args:
-            images: (n, H, W, C).
+            inputs: (n, *shape), of the pair's domain.
             seed_ids: the seed that each was made from.
 
         """
         found: list[Answer] = []
-        for at in range(0, len(images), _AT_ONCE):
-            part = slice(at, at + _AT_ONCE)
-            given = self._arm.given(images[part], seed_ids[part])
+        size = max(1, min(_AT_ONCE, _VALUES_AT_ONCE // max(1, prod(inputs.shape[1:]))))
+        for at in range(0, len(inputs), size):
+            part = slice(at, at + size)
+            given = self._arm.given(inputs[part], seed_ids[part])
             found += self._arm.decoder.read(self._arm.submit(given).result())
         return found
 

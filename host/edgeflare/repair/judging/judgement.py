@@ -1,10 +1,11 @@
 """The judgement of a repaired model: what is counted on each set of inputs, before and after.
 
-An input *deviates* where the labels of original and compressed model differ, ties included. *Big*
-deviations are those of inputs on which the original's two best probabilities are more than 1/128
-apart, so that they are more than a matter of rounding; *strict* ones are those with no tie on
-either side. A repair that removes ties turns many of them into strict deviations, so that models
-are compared by the first two.
+An input *deviates* where original and compressed model decide differently by the measure of the
+task, such as other labels, ties included. *Big* deviations are those of inputs on which the
+original's two best probabilities are more than 1/128 apart, so that they are more than a matter of
+rounding, or what takes their place with other tasks (`Answer.lead`); *strict* ones are those with
+no tie on either side. A repair that removes ties turns many of them into strict deviations, so that
+models are compared by the first two.
 """
 
 from __future__ import annotations
@@ -20,16 +21,23 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import EdgeFlareError, InfrastructureError
-from edgeflare.record.json_types import Count, Share
+from edgeflare.record.json_types import Count, Number, Share
 from edgeflare.repair.judging.candidate_model import open_candidate
-from edgeflare.repair.judging.judgement_inputs import SAMPLED, TIGHT, WIDE, JudgedSet, SetName
+from edgeflare.repair.judging.judgement_inputs import (
+    MIXED,
+    SAMPLED,
+    TIGHT,
+    WIDE,
+    JudgedSet,
+    SetName,
+)
 from edgeflare.statistics.binomial import sign_test
 
 BIG_MARGIN = 1 / 128
 """The margin of the original's probabilities above which a deviation is a big one: two steps of an
 output of 8 bits."""
 
-SCORED = (TIGHT, WIDE, SAMPLED)
+SCORED = (TIGHT, WIDE, MIXED, SAMPLED)
 """The sets by which candidates are compared; deviating seeds are too few."""
 
 LEAST_DEVIATING = 20
@@ -38,17 +46,19 @@ LEAST_DEVIATING = 20
 Labels = NDArray[np.int64]
 
 
-class Figures(msgspec.Struct, frozen=True):
+class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is counted of one model on one set.
 
     Attributes:
         asked: inputs of the set.
-        deviating: those on which the model's label is not the original's, ties included.
+        deviating: those on which the model decides otherwise than the original, ties included.
         big: those of them on which the original's margin of probability is above 1/128.
         strict: those of `deviating` without a tie on either side.
         failed: inputs on which one of the two models gave no answer; they count nowhere else.
         right: labelled inputs to which the model gives the true label; null where none is labelled.
         labelled: labelled inputs that both models answered.
+        measured: mean of the task's own measure of how far apart or how near the two models'
+            answers are; absent where decisions are labels.
 
     """
 
@@ -59,6 +69,7 @@ class Figures(msgspec.Struct, frozen=True):
     failed: Count
     right: Count | None
     labelled: Count
+    measured: Number | None = None
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -96,35 +107,39 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         seeds: the seeds themselves.
-        tight: inputs next to each other on both sides of the original's boundary.
-        wide: inputs of the same lines a little away from it.
+        tight: inputs next to each other on both sides of the original's boundary; absent where
+            answers have no borders, as of values and masks.
+        wide: inputs of the same lines a little away from it; likewise.
+        mixed: inputs drawn from lines between two seeds; absent where decisions have borders.
         sampled: inputs as they come near the compressed model's boundary.
         fresh: the inputs of `--test`; absent without.
 
     """
 
     seeds: SetJudgement
-    tight: SetJudgement
-    wide: SetJudgement
+    tight: SetJudgement | None = None
+    wide: SetJudgement | None = None
+    mixed: SetJudgement | None = None
     sampled: SetJudgement
     fresh: SetJudgement | None = None
 
     @property
     def by_set(self) -> Mapping[SetName, SetJudgement]:
         """All that there are, by the name of the set, in the order in which they are shown."""
-        fresh: Mapping[SetName, SetJudgement] = {} if self.fresh is None else {"fresh": self.fresh}
-        four: Mapping[SetName, SetJudgement] = {
+        sets: Mapping[SetName, SetJudgement | None] = {
             "seeds": self.seeds,
             "tight": self.tight,
             "wide": self.wide,
+            "mixed": self.mixed,
             "sampled": self.sampled,
+            "fresh": self.fresh,
         }
-        return {**four, **fresh}
+        return {name: one for name, one in sets.items() if one is not None}
 
     @property
     def scored(self) -> tuple[SetJudgement, ...]:
         """Those by which candidates are compared, in the order of `SCORED`."""
-        return self.tight, self.wide, self.sampled
+        return tuple(one for name, one in self.by_set.items() if name in SCORED)
 
     @property
     def score(self) -> float:
@@ -170,14 +185,14 @@ def candidate_answers(
     try:
         with open_candidate(content, opened) as candidate:
             for name, inputs in sets.items():
-                after[name] = candidate.answers(inputs.images, inputs.seed_ids.tolist())
+                after[name] = candidate.answers(inputs.inputs, inputs.seed_ids.tolist())
                 failures = [  # of inputs that had an answer before
                     repaired.failure
                     for answer, repaired in zip(inputs.before, after[name], strict=True)
                     if repaired.failure is not None and answer.failure is None
                 ]
                 if failures:
-                    number = f"{len(failures)} of {len(inputs.images)} inputs"
+                    number = f"{len(failures)} of {len(inputs.inputs)} inputs"
                     return SetAside(f"{failures[0]} on {number} of the set {name!r}")
     except InfrastructureError:
         raise
@@ -236,7 +251,14 @@ def figures(original: Sequence[Answer], arm: Sequence[Answer], labels: Labels | 
         failed=len(arm) - len(pairs),
         right=sum(known) if known else None,
         labelled=len(known),
+        measured=_mean_measured(pairs),
     )
+
+
+def _mean_measured(pairs: Sequence[tuple[Answer, Answer]]) -> float | None:
+    if not pairs or pairs[0][0].counted:
+        return None
+    return round(sum(f.measured(g) for f, g in pairs) / len(pairs), 6)
 
 
 def change(original: Sequence[Answer], before: Sequence[Answer], after: Sequence[Answer]) -> Change:
@@ -269,7 +291,7 @@ def accuracy_change(labels: Labels, before: Sequence[Answer], after: Sequence[An
 def score(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> float:
     """Return one number to choose a candidate by; smaller is better, and 1 is no change.
 
-    For each of the sets `tight`, `wide` and `sampled` that there are it is
+    For each of the sets `tight`, `wide`, `mixed` and `sampled` that there are it is
 
         (deviating after + big after) / (deviating before + big before),
 

@@ -4,6 +4,9 @@ Sets are made from some seeds each: those to choose by from one part of the seed
 what was chosen from another (see `split_seeds`), so that nothing is chosen on what judges it. The
 seeds of a third part are there to fit repairs with.
 
+Inputs on lines between two seeds: where decisions have borders, those near the original's (`tight`
+and `wide`), and where answers differ by degrees, as values and masks do, any (`mixed`).
+
 Inputs as they come: mutants of seeds near the compressed model's boundary. They are sampled by
 `cross_boundary` with the answers of the twin in the device's place and without those of the
 original, so that deviations are as frequent among them as among ordinary inputs of the same margin.
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -26,7 +29,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
-from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
+from edgeflare.core.tensor import tensor_bytes
+from edgeflare.diagnose.near_boundary import mixtures, near_boundary_inputs, near_other_decisions
 from edgeflare.record.json_types import Count
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
 from edgeflare.run.plan import Plan
@@ -40,17 +44,21 @@ _TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
 """Returns the twin's answers to inputs, given the positions of their seeds."""
 
 
-SetName = Literal["seeds", "tight", "wide", "sampled", "fresh"]
+SetName = Literal["seeds", "tight", "wide", "mixed", "sampled", "fresh"]
 """The names of the sets, in the order in which they are shown."""
 
 SEEDS: Final = "seeds"
 TIGHT: Final = "tight"
 WIDE: Final = "wide"
+MIXED: Final = "mixed"
 SAMPLED: Final = "sampled"
 FRESH: Final = "fresh"
 
 COUNT = 1600
 """Inputs of each near-boundary set, and the most of the sampled ones."""
+
+_MOST_BYTES = 2**26
+"""Bytes that the inputs of a set may have, and one model's outputs on them."""
 
 Labels = NDArray[np.int64]
 
@@ -60,7 +68,7 @@ class JudgedSet:
     """Inputs, and what the two models answer before any repair.
 
     Attributes:
-        images: (n, H, W, C) uint8.
+        inputs: (n, *shape), of the pair's domain.
         seed_ids: (n,) int64, the seed that each was made from; of fresh inputs their positions.
         labels: (n,) int64, the true labels, of which one that is no class means unknown; None
             where there are none.
@@ -69,7 +77,7 @@ class JudgedSet:
 
     """
 
-    images: NDArray[np.uint8]
+    inputs: NDArray[Any]
     seed_ids: NDArray[np.int64]
     labels: Labels | None
     original: Sequence[Answer]
@@ -78,6 +86,8 @@ class JudgedSet:
 
 def known_labels(opened: OpenedPair) -> Labels:
     """Return a label of each seed: the true one where known, else the original's; -1 for none.
+
+    Decisions that are no labels, such as texts, are all 0.
 
     Returns:
         (seeds,) int64.
@@ -99,24 +109,28 @@ def judged_sets(
     count: int = COUNT,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> dict[SetName, JudgedSet]:
-    """Make the sets of some seeds: the seeds, `tight` and `wide` (`near_boundary`), and `sampled`.
+    """Make the sets of some seeds: the seeds, those of lines between them, and `sampled`.
+
+    Lines have `tight` and `wide` where decisions have borders, and `mixed` where they have none.
+    Of large inputs and outputs there are fewer, so that memory does not grow with them.
 
     Args:
-        opened: the pair, a classifier of images, on the kernels of the device.
+        opened: the pair, on the kernels of the device.
         labels: labels of all its seeds, as `known_labels` returns them.
         rows: positions of the seeds that all inputs are made from.
         rng: the generator of all that is drawn.
-        count: inputs of each near-boundary set, and the most of the sampled ones.
+        count: inputs of each set of lines, and the most of the sampled ones.
         progress: is called with the number of sets that are made, and that of all.
 
     Raises:
-        UserError: the original gives the known label to seeds of fewer than two labels.
+        UserError: the original gives the known label to seeds of fewer than two labels, or decides
+            the same on all of them.
 
     """
-    ids = np.array(opened.seeds.seed_ids, np.int64)
+    ids, count = np.array(opened.seeds.seed_ids, np.int64), min(count, _most_inputs(opened))
 
-    def made(images: NDArray[np.uint8], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
-        return _judged_set(opened, images, ids[of], true)
+    def made(inputs: NDArray[Any], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
+        return _judged_set(opened, inputs, ids[of], true)
 
     def twin(inputs: Sequence[Input], of: Sequence[int]) -> list[Answer]:
         return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
@@ -126,26 +140,60 @@ def judged_sets(
     true = None if seeds.labels is None else seeds.labels[rows]
     sets[SEEDS] = made(seeds.inputs[rows], rows, true)
     progress(1, 4)
-    near = near_boundary_inputs(
-        seeds.inputs[rows], labels[rows], original_label_of(opened), count, rng
-    )
-    sets[TIGHT] = made(near.tight, rows[near.rows], None)
-    progress(2, 4)
-    sets[WIDE] = made(near.wide, rows[near.rows], None)
+    for name, (inputs, of) in line_inputs(opened, labels, rows, count, rng).items():
+        sets[name] = made(inputs, of, None)
     progress(3, 4)
     sets[SAMPLED] = made(*_sample_inputs(opened, rows, twin, count, rng), None)
     progress(4, 4)
     return sets
 
 
-def original_label_of(opened: OpenedPair) -> LabelOf:
-    """Return what asks the original for the labels of images."""
-    some_seed = opened.seeds.seed_ids[0]
+def line_inputs(
+    opened: OpenedPair,
+    labels: Labels,
+    rows: NDArray[np.int64],
+    count: int,
+    rng: np.random.Generator,
+) -> dict[SetName, tuple[NDArray[Any], NDArray[np.int64]]]:
+    """Make inputs on lines between seeds, in the input space of the pair's domain.
 
-    def label_of(images: NDArray[np.uint8]) -> Labels:
-        return _decisions(_answers(opened, images, [some_seed] * len(images), Arm.ORIGINAL))
+    Args: as of `judged_sets`.
 
-    return label_of
+    Returns:
+        By the name of the set, (n, *shape) inputs and the n positions of their seeds.
+
+    Raises:
+        UserError: see `judged_sets`.
+
+    """
+    ids, seeds = opened.seeds.seed_ids, opened.seeds.inputs[rows]
+    space = opened.pair.interface.domain.space
+
+    def original(inputs: NDArray[Any], of: NDArray[np.int64]) -> list[Answer]:
+        return _answers(opened, inputs, [ids[row] for row in of.tolist()], Arm.ORIGINAL)
+
+    answers = original(seeds, rows)
+    if not answers[0].bordered:
+        mixed, of = mixtures(seeds, count, rng, space)
+        return {MIXED: (mixed, rows[of])}
+    if answers[0].counted:
+        near = near_boundary_inputs(
+            seeds,
+            labels[rows],
+            lambda inputs, of: _decisions(original(inputs, rows[of])),
+            count,
+            rng,
+            space,
+        )
+    else:
+
+        def decides_as(inputs: NDArray[Any], of: NDArray[np.int64]) -> NDArray[np.bool_]:
+            found = original(inputs, rows[of])
+            pairs = zip(found, of.tolist(), strict=True)
+            return np.array([not one.differs(answers[at]) for one, at in pairs], bool)
+
+        near = near_other_decisions(seeds, decides_as, count, rng, space)
+    return {TIGHT: (near.tight, rows[near.rows]), WIDE: (near.wide, rows[near.rows])}
 
 
 def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
@@ -159,16 +207,23 @@ def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
     return _judged_set(opened, fresh.inputs, np.arange(len(fresh)), fresh.labels)
 
 
+def _most_inputs(opened: OpenedPair) -> int:
+    """Return how many inputs a set may have, so that their answers have room in memory."""
+    outputs = opened.panel.reading.decoders[Arm.ORIGINAL].outputs
+    row = max(int(opened.seeds.inputs[0].nbytes), sum(map(tensor_bytes, outputs)))
+    return max(2, _MOST_BYTES // row // 2 * 2)
+
+
 def _judged_set(
     opened: OpenedPair,
-    images: NDArray[np.uint8],
+    inputs: NDArray[Any],
     seed_ids: NDArray[np.int64],
     labels: Labels | None,
 ) -> JudgedSet:
     arms = (Arm.ORIGINAL, Arm.TWIN)
-    asked = list(opened.evaluate(list(images), seed_ids.tolist(), arms))
+    asked = list(opened.evaluate(list(inputs), seed_ids.tolist(), arms))
     original, before = ([one.outcome[arm] for one in asked] for arm in arms)
-    return JudgedSet(images, seed_ids, labels, original, before)
+    return JudgedSet(inputs, seed_ids, labels, original, before)
 
 
 def _answers(
@@ -188,12 +243,13 @@ def _sample_inputs(
     answers: _TwinAnswers,
     most: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sample mutants of seeds on which the twin's margin is below .25, ties included.
 
-    The margin is that of probabilities. Searches begin at all seeds, in a drawn order and within
-    the default bounds and with the default operators of the pair's domain, at most four at each,
-    until there are enough inputs; then `most` of them are drawn.
+    The margin is that of probabilities; where decisions have no borders, all mutants count.
+    Searches begin at all seeds, in a drawn order and within the default bounds and with the default
+    operators of the pair's domain, at most four at each, until there are enough inputs; then `most`
+    of them are drawn.
 
     Args:
         opened: the pair.
@@ -203,7 +259,7 @@ def _sample_inputs(
         rng: the generator of all that is drawn.
 
     Returns:
-        images: (n, H, W, C) uint8.
+        inputs: (n, *shape).
         rows: (n,) int64, the position of each one's seed.
 
     """
@@ -215,9 +271,9 @@ def _sample_inputs(
         near += _near(_starts(opened, order[at : at + AT_ONCE], answers, rng), answers)
     if len(near) > most:
         near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
-    shape = (-1, *opened.seeds.inputs.shape[1:])
-    images = np.array([mutant for _, mutant in near], np.uint8).reshape(shape)
-    return images, np.array([row for row, _ in near], np.int64)
+    seeds = opened.seeds.inputs
+    inputs = np.array([mutant for _, mutant in near], seeds.dtype).reshape(-1, *seeds.shape[1:])
+    return inputs, np.array([row for row, _ in near], np.int64)
 
 
 def _near(starts: Sequence[tuple[int, Start]], answers: _TwinAnswers) -> list[tuple[int, Input]]:
@@ -232,7 +288,7 @@ def _near(starts: Sequence[tuple[int, Start]], answers: _TwinAnswers) -> list[tu
         told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
         for one, (_, search), answer in zip(asked, searches, told, strict=True):
             search.tell([Outcome({Arm.DEVICE: answer})])
-            if answer.failure is None and answer.lead() < NEAR_MARGIN:
+            if answer.failure is None and (answer.lead() < NEAR_MARGIN or not answer.bordered):
                 near.append(one)
         searches = [(row, search) for row, search in searches if search.ask()]
     return near
@@ -246,7 +302,8 @@ def _starts(
     plan = settle_plan(Plan("boundary", Goal(), ()), seeds, opened.ensemble, pair)
     domain = pair.interface.domain
     bounds = plan.bounds(domain.space)
-    operators = domain_operators(domain.name, plan.operators)
+    pool = domain_operators(domain.name, plan.operators)
+    operators = tuple(map(domain.bound, pool))
     told = answers(list(seeds.inputs[rows]), rows.tolist())
     return [
         (

@@ -24,6 +24,9 @@ SHOWN = 12
 FOLDER = "inputs"
 """Folder of the shown inputs in that of the repair."""
 
+_PICTURES = 4
+"""Dimensions of images: how many, rows, columns and channels."""
+
 ChangeKind = Literal["mended", "broken"]
 
 
@@ -78,6 +81,8 @@ def shown_inputs(
 ) -> tuple[InputToShow, ...]:
     """Return inputs that a candidate mends, and then those that it breaks.
 
+    Of other pairs than classifiers of images there are none.
+
     Those on which the original's two best probabilities are furthest apart come first, and of each
     seed one, unless there are too few seeds. An input that a model gives no answer to is none.
 
@@ -87,6 +92,8 @@ def shown_inputs(
         most: inputs of each kind of change.
 
     """
+    if not _can_be_shown(sets):
+        return ()
     found: list[InputToShow] = []
     kinds: tuple[ChangeKind, ...] = ("mended", "broken")
     for kind in kinds:
@@ -102,8 +109,19 @@ def shown_inputs(
                 before=_shown(one.before[row]),
                 after=_shown(after[name][row]),
             )
-            found.append(InputToShow(shown, one.images[row]))
+            found.append(InputToShow(shown, one.inputs[row]))
     return tuple(found)
+
+
+def _can_be_shown(sets: Mapping[SetName, JudgedSet]) -> bool:
+    """Whether inputs are pictures, and answers labels with probabilities."""
+    every = [one for one in sets.values() if len(one.inputs)]
+    return all(
+        one.inputs.ndim == _PICTURES
+        and one.inputs.dtype == np.uint8
+        and all(answer.counted and len(answer.probabilities) for answer in one.original)
+        for one in every
+    )
 
 
 def _shown(answer: Answer) -> ShownAnswer:

@@ -36,8 +36,9 @@ _SCORE = (
 )
 
 _DEVIATING = (
-    "An input deviates where the label is not the original's, ties included; it is big where the"
-    " original's two best probabilities are more than 1/128 apart, and strict without a tie. Mended"
+    "An input deviates where the decision is not the original's, ties included; it is big where the"
+    " original's two best probabilities are more than 1/128 apart, or what takes their place where"
+    " decisions are no labels, and strict without a tie. Mended"
     " inputs deviate before and not after, broken ones the other way round; p is that of a sign"
     " test."
 )
@@ -169,7 +170,9 @@ def _candidates(document: RepairDocument) -> Section:
     """Return the candidates, and those that are set aside with the reason."""
     tried = document.candidates
     front = f"Pareto front of score, time and bytes: {', '.join(document.front)}."
-    header = ("candidate", "mark", "score", *SCORED, "time", "interval", "bytes", "seconds to make")
+    judged = [one.sets for one in tried if one.sets is not None]
+    sets = [name for name in judged[0].by_set if name in SCORED] if judged else []
+    header = ("candidate", "mark", "score", *sets, "time", "interval", "bytes", "seconds to make")
     return Section(
         id="candidates",
         title="Candidates",
@@ -222,9 +225,10 @@ def _ratio(ratio: float | None) -> str:
 
 def _judged(document: RepairDocument, judgement: Judgement) -> Section:
     """Return the chosen candidate on the inputs that judge, on the host and on each device."""
+    measure = [] if document.measured_as is None else [f"mean {document.measured_as}"]
     sets = Table(
         title=f"{document.chosen} on the inputs that judge",
-        header=("set", "inputs", "deviating", "big", "strict", "mended", "broken", "p"),
+        header=("set", "inputs", "deviating", "big", "strict", *measure, "mended", "broken", "p"),
         rows=[
             (
                 name,
@@ -232,6 +236,10 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
                 _change(one.before.deviating, one.after.deviating),
                 _change(one.before.big, one.after.big),
                 _change(one.before.strict, one.after.strict),
+                *(
+                    " → ".join(number(each.measured, 4) for each in (one.before, one.after))
+                    for _ in measure
+                ),
                 f"{one.mended:,}",
                 f"{one.broken:,}",
                 f"{one.p:.1g}",
@@ -241,7 +249,7 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
     )
     devices = Table(
         title="The same inputs on the devices",
-        header=("device", "deviating", "the label that the host foretold"),
+        header=("device", "deviating", "the decision that the host foretold"),
         rows=[
             (one.device, _change(*one.deviating), f"{one.same_labels:,} of {one.asked:,}")
             for one in document.on_devices

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor, dequantize, quantize
+from edgeflare.core.tensor import dequantize, quantize
 from edgeflare.diagnose.layer_difference import layer_name
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import isolate
@@ -175,8 +175,7 @@ def _inputs(
             known = network.graph.tensors[tensor]
             given = row[there].reshape(known.shape)
             if known.scales:
-                (scale,), (zero_point,) = known.scales, known.zero_points
-                steps = Tensor(known.name, known.shape, known.dtype, scale, zero_point)
+                steps = known.as_interface
                 rounded = quantize(given.astype(np.float64), steps)
                 given = dequantize(rounded, steps).astype(np.float32)
                 raw.append(rounded)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
+from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators, int16_operators
@@ -134,6 +135,11 @@ class MarginComparison:
             UserError: it is no classifier with one input and one output, or does not run.
 
         """
+        if network.task != DEFAULT_TASK:
+            raise UserError(
+                "precision is searched for by margins between classes, which the task"
+                f" {network.task} does not have"
+            )
         self._network = network
         every = np.arange(len(network.original_rows))
         outputs = self._outputs(network.original, every)

@@ -73,7 +73,7 @@ def cross_boundary(start: Start) -> SearchGenerator:
     of the latter do.
     """
     operators, rng = start.operators, start.rng
-    label = start.outcome[Arm.DEVICE].decision
+    home = start.outcome[Arm.DEVICE]
     before = after = start.seed
     for times in MUTATIONS:
         before = after
@@ -81,13 +81,13 @@ def cross_boundary(start: Start) -> SearchGenerator:
             after = mutated(operators[int(rng.integers(len(operators)))], after, rng)
         after = start.bounds.project(after, start.seed)
         (outcome,) = yield (Query(after, ARMS),)
-        if outcome[Arm.DEVICE].decision != label:
+        if outcome[Arm.DEVICE].differs(home):
             break
     else:
         return None
     for position in rng.random(POINTS):
-        levels = before + position * (after.astype(np.float64) - before)
-        image = start.space.dithered(levels, rng)
+        first, last = start.space.levels(before), start.space.levels(after)
+        image = start.space.dithered(first + position * (last - first), rng)
         yield (Query(start.bounds.project(image, start.seed), ARMS),)
     return None
 

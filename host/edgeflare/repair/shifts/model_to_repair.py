@@ -10,7 +10,7 @@ import msgspec
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import notes
 from edgeflare.outside_text import json_value
 from edgeflare.tasks.classification import ClassDecoder, class_count
@@ -66,14 +66,14 @@ def read_model_to_repair(content: bytes, name: str = "the model") -> ModelToRepa
             f"{name} has {len(graph.outputs)} outputs, but only models with one can be repaired: "
             "export it with its class scores as its only output"
         )
-    output = _tensor(graph.tensors[graph.outputs[0]])
+    output = graph.tensors[graph.outputs[0]].as_interface
     class_count(output, name)
     if output.dtype not in ("int8", "uint8", "float32"):
         raise UserError(
             f"{name}: output {output.name!r} is {output.dtype or 'of an unknown type'}, but a "
             "repairer takes int8, uint8 or float32: convert the model so"
         )
-    inputs = tuple(_tensor(graph.tensors[index]) for index in graph.inputs)
+    inputs = tuple(graph.tensors[index].as_interface for index in graph.inputs)
     return ModelToRepair(name, hashlib.sha256(content).hexdigest(), output, inputs)
 
 
@@ -120,8 +120,3 @@ def require_probabilities(decoder: ClassDecoder, name: str) -> None:
             f"{name} gives logits, and shifts are made of probabilities: convert it with a softmax"
             " as its last layer"
         )
-
-
-def _tensor(tensor: GraphTensor) -> Tensor:
-    scale, zero_point = (*tensor.scales, 0.0)[0], (*tensor.zero_points, 0)[0]
-    return Tensor(tensor.name, tensor.shape, tensor.dtype, scale, zero_point)

@@ -87,6 +87,7 @@ class MaskAnswer(Answer):
     """
 
     counted: ClassVar[bool] = False
+    bordered: ClassVar[bool] = False
     measured_as: ClassVar[str] = "mean IoU"
     truth_measure: ClassVar[str] = "mean IoU"
     pooled_measure: ClassVar[str] = "mean IoU of all pixels"

@@ -1,0 +1,225 @@
+"""The inputs that repairs are fitted with, as the two networks take them.
+
+A model that is run frame by frame is fitted with single steps of clips: some of the frames, each
+with the state that the original has there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.core.query import Arm
+from edgeflare.core.tensor import dequantize, pack_rows, quantize, unpack_rows
+from edgeflare.errors import UserError
+from edgeflare.models.evaluator import Invocation
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.model_variables import pair_variables
+from edgeflare.models.original import invocation_of
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.judging.judgement_inputs import MIXED, WIDE, SeedSplit, line_inputs
+
+FIT_INPUTS = 400
+"""Inputs to fit with at most, half of them seeds, half of them of lines between two. The time and
+the memory that fitting takes grow with them."""
+
+_FIT_VALUES = 2**24
+"""Values that these have at most, all together: pictures of 256 x 256 are 85."""
+
+_FIT_CLIPS = 100
+"""Clips of which steps are taken at most."""
+
+_FIT_STEPS = 8
+"""Steps of a clip at most, drawn from all."""
+
+
+def fit_inputs(
+    opened: OpenedPair, labels: NDArray[np.int64], split: SeedSplit, rng: np.random.Generator
+) -> tuple[NDArray[Any], list[int]]:
+    """Return seeds to fit with and inputs of lines between them, and their seeds' ids.
+
+    Where decisions have borders, the latter are near those of the original. They are drawn whatever
+    the method, so that all methods are judged by the same inputs.
+
+    Args:
+        opened: the pair.
+        labels: labels of all its seeds, as `known_labels` returns them.
+        split: the parts of the seeds.
+        rng: the generator of all that is drawn.
+
+    Returns:
+        inputs: (n, *shape), of the pair's domain.
+        ids: the n ids of their seeds.
+
+    Raises:
+        UserError: see `judged_sets`.
+
+    """
+    seeds = opened.seeds.inputs[split.fit]
+    half = max(1, min(FIT_INPUTS, _FIT_VALUES // seeds[0].size) // 2)
+    some = np.sort(rng.permutation(len(seeds))[:half])
+    sets = line_inputs(opened, labels, split.fit, 2 * (half // 2) or 2, rng)
+    near, of = sets[WIDE] if WIDE in sets else sets[MIXED]
+    ids = np.array(opened.seeds.seed_ids, np.int64)
+    fitted = np.concatenate([seeds[some], near])
+    return fitted, ids[np.concatenate([split.fit[some], of])].tolist()
+
+
+def network_to_fit(
+    opened: OpenedPair,
+    original: bytes,
+    inputs: NDArray[Any],
+    ids: Sequence[int],
+    rng: np.random.Generator,
+) -> QuantizedNetwork:
+    """Return the network to fit, with the inputs to fit it with.
+
+    Args:
+        opened: the pair.
+        original: the original's `.tflite` file.
+        inputs: (n, *shape), as `fit_inputs` returns them.
+        ids: the seed that each was made from.
+        rng: draws the steps of clips.
+
+    Raises:
+        UserError: the models keep a state in variables, or the original does not run.
+
+    """
+    interface = opened.pair.interface
+    if interface.invocation.frames:
+        some = np.sort(rng.permutation(len(inputs))[:_FIT_CLIPS])
+        inputs, ids = inputs[some], [ids[at] for at in some.tolist()]
+    rows, original_rows = (opened.panel.rows(arm, inputs, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
+    content = read_model_file(opened.pair.compressed)
+    network = QuantizedNetwork(content, original, rows, original_rows, interface.task)
+    return _of_steps(opened, network, rng) if interface.invocation.frames else network
+
+
+def _of_steps(
+    opened: OpenedPair, network: QuantizedNetwork, rng: np.random.Generator
+) -> QuantizedNetwork:
+    """Return a network whose rows are clips with those of single steps, and states beside them."""
+    pair = opened.pair
+    if pair_variables(pair) is not None:
+        raise UserError(
+            f"{pair.name} keeps a state in variables, and a repair is fitted to single steps:"
+            " convert the models with their state as inputs and outputs, and name it under [state]"
+        )
+    called = pair.interface.invocation
+    theirs = invocation_of(called, Path(str(pair.original)), pair.compressed)
+    ours = _Clips.of(opened, Arm.TWIN, network.graph, network.rows, called)
+    original = _Clips.of(
+        opened, Arm.ORIGINAL, network.original_graph, network.original_rows, theirs
+    )
+    count = min(_FIT_STEPS, called.frames)
+    steps = [np.sort(rng.permutation(called.frames)[:count]) for _ in network.rows]
+    given, original_given = [], []
+    with closing(HostProbe(network.original, "builtin")) as probe:
+        for clip, chosen in enumerate(steps):
+            states = original.no_states
+            for frame in range(int(chosen[-1]) + 1):
+                values = original.given(clip, frame, states)
+                if frame in chosen:
+                    original_given.append(values)
+                    given.append(ours.given(clip, frame, states))
+                if states:
+                    states = original.next_states(probe, values)
+    return QuantizedNetwork(
+        network.content,
+        network.original,
+        _packed(network.graph, given),
+        _packed(network.original_graph, original_given),
+        network.task,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Clips:
+    """The frames of clips, as one of the two networks takes them.
+
+    Attributes:
+        graph: graph of the network.
+        frames: by the tensor of each input that no state feeds, (clips, frames, *shape).
+        states: tensors of the inputs that a state feeds, each with the output that it is.
+
+    """
+
+    graph: Graph
+    frames: Mapping[int, Values]
+    states: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(
+        cls,
+        opened: OpenedPair,
+        arm: Arm,
+        graph: Graph,
+        rows: NDArray[np.generic],
+        called: Invocation,
+    ) -> _Clips:
+        """Return the clips in the rows of an arm."""
+        states = [
+            (_named(graph, graph.inputs, fed), _named(graph, graph.outputs, made))
+            for fed, made in called.state.items()
+        ]
+        free = [one for one in graph.inputs if one not in dict(states)]
+        arrays = unpack_rows(opened.panel.host(arm).evaluator.signature.inputs, rows)
+        return cls(graph, dict(zip(free, arrays, strict=True)), states)
+
+    @property
+    def no_states(self) -> list[Values]:
+        """The states before the first frame, as real values."""
+        return [np.zeros(self.graph.tensors[one].shape, np.float32) for one, _ in self.states]
+
+    def given(self, clip: int, frame: int, states: Sequence[Values]) -> dict[int, Values]:
+        """Return what the network is given at a step, by the tensor.
+
+        Args:
+            clip: position of the clip.
+            frame: position of the frame.
+            states: real values of the states, in their order.
+
+        """
+        values: dict[int, Values] = {one: rows[clip, frame] for one, rows in self.frames.items()}
+        for (one, _), state in zip(self.states, states, strict=True):
+            known = self.graph.tensors[one].as_interface
+            values[one] = quantize(state.reshape(known.shape).astype(np.float32), known)
+        return values
+
+    def next_states(self, probe: HostProbe, values: Mapping[int, Values]) -> list[Values]:
+        """Return the states behind a step, as real values."""
+        try:
+            made = probe.run([values[one].reshape(self._shape(one)) for one in probe.given])
+        except ProbeFailed as failed:
+            raise UserError(f"the original gave no answer on a step: {failed}") from failed
+        found = dict(zip(probe.made, made, strict=True))
+        tensors = self.graph.tensors
+        return [dequantize(found[made], tensors[made].as_interface) for _, made in self.states]
+
+    def _shape(self, tensor: int) -> tuple[int, ...]:
+        return self.graph.tensors[tensor].shape
+
+
+def _named(graph: Graph, tensors: Sequence[int], name: str) -> int:
+    for one in tensors:
+        if graph.tensors[one].name == name:
+            return one
+    raise UserError(f"{graph.source} has no {name} among the ends of its first graph")
+
+
+def _packed(graph: Graph, steps: Sequence[Mapping[int, Values]]) -> NDArray[np.generic]:
+    tensors = [graph.tensors[one].as_interface for one in graph.inputs]
+    arrays = [
+        np.stack([step[one].reshape(known.shape) for step in steps])
+        for one, known in zip(graph.inputs, tensors, strict=True)
+    ]
+    return pack_rows(tensors, arrays)
