@@ -57,7 +57,7 @@ Read = Callable[[str], CostLimit | None]
 Choose = Callable[..., CandidateChoice]
 
 
-def asked(method: Method, target: Target = "float", *, in_place: bool = False) -> RepairRequest:
+def asked(method: str, target: Target = "float", *, in_place: bool = False) -> RepairRequest:
     return RepairRequest(method, target, in_place, "none", "none", None)
 
 

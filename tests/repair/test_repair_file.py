@@ -168,7 +168,7 @@ SHOWN = {
         (("shown", 0, "change"), "new", 'shown[0].change is "new"'),
         (("shown", 0, "original", "label"), None, "shown[0].original.label is null"),
         (("front",), [1], "front[0] is 1"),
-        (("request", "method"), "magic", 'request.method is "magic"'),
+        (("request", "target"), "magic", 'request.target is "magic"'),
         (("repaired", "turns"), 0, "repaired.turns is 0"),
         (("judged",), None, "written is true, but judged is null"),
         (("offered",), OFFERED, "offered.candidate is 'gone', but candidates has none"),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.repair.repair_methods import METHOD_HELP, Method, Target
+from edgeflare.repair.repair_methods import METHOD_HELP, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 
 Source = Annotated[
@@ -28,11 +28,8 @@ Out = Annotated[
     ),
 ]
 MethodOf = Annotated[
-    Method,
-    typer.Option(
-        "--method",
-        help=METHOD_HELP,
-    ),
+    str,
+    typer.Option("--method", metavar="METHOD", help=METHOD_HELP),
 ]
 TargetOf = Annotated[
     Target,

@@ -15,7 +15,8 @@ from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
-from edgeflare.repair.repair_methods import METHODS, CandidateDetails, Method, RewriteDetails
+from edgeflare.repair.repair_method import OTHERS, method_kind
+from edgeflare.repair.repair_methods import METHODS, CandidateDetails, RewriteDetails
 from edgeflare.repair.repair_request import RepairRequest
 
 
@@ -33,9 +34,9 @@ class CandidatePlan:
     """
 
     name: str
-    method: Method
+    method: str
     make: Callable[[QuantizedNetwork, StepProgress], Sequence[RepairCandidate]]
-    instead_of: Method | None = None
+    instead_of: str | None = None
 
     def of(self, network: QuantizedNetwork) -> CandidateMaker:
         """Return what makes the candidates of a network."""
@@ -55,15 +56,18 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
 
     """
     method = request.method
+    if method != "auto":
+        method_kind(method)  # refuses what there is not
     found = [one for one in _plans() if method in ("auto", one.method)]
+    found += [_of_others(name) for name in OTHERS.names() if _asks_for_other(method, name)]
     if method != "auto":
         found = [replace(one, instead_of=None) for one in found]
     if request.in_place:
-        found = [one for one in found if METHODS[one.method].in_place]
+        found = [one for one in found if method_kind(one.method).in_place]
         if not found:
             raise UserError(f"--method {method} rewrites the model: leave --in-place away")
     if request.target != "float":
-        found = [one for one in found if METHODS[one.method].integers]
+        found = [one for one in found if method_kind(one.method).integers]
         if not found:
             *some, last = (name for name, kind in METHODS.items() if kind.integers)
             raise UserError(
@@ -88,6 +92,23 @@ def _plans() -> list[CandidatePlan]:
         _weights_only(shared, rounded=True),
         _precision_search(shared),
     ]
+
+
+def _asks_for_other(method: str, name: str) -> bool:
+    """Whether a method of another package is asked for; ours go before others of their names."""
+    return name not in METHODS and (
+        method == name or (method == "auto" and OTHERS.find(name).automatic)
+    )
+
+
+def _of_others(name: str) -> CandidatePlan:
+    """Return the plan of a method of another package."""
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        method = OTHERS.find(name)()
+        return (RepairCandidate(name, method.write(network, method.fit(network, progress)), None),)
+
+    return CandidatePlan(name, name, make)
 
 
 _STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
@@ -123,7 +144,7 @@ class _SharedFits:
         return self._rounded
 
 
-def _in_place(shared: _SharedFits, name: str, method: Method) -> CandidatePlan:
+def _in_place(shared: _SharedFits, name: str, method: str) -> CandidatePlan:
     """Return the plan of steps that change the file in its place."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:

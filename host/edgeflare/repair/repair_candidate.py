@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from edgeflare.errors import EdgeFlareError
 from edgeflare.repair.fitting.float_model import Recipe
-from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails, Method
+from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails
 
 ReportProgress = Callable[[str, int, int], None]
 """Is called with the name of a step, how much of it is done, and how much there is; may raise
@@ -68,6 +68,6 @@ class CandidateMaker:
     """
 
     name: str
-    method: Method
+    method: str
     make: Callable[[StepProgress], Sequence[RepairCandidate]]
-    instead_of: Method | None = None
+    instead_of: str | None = None

@@ -51,7 +51,7 @@ class MethodKind:
 _IN_PLACE: Final = MethodKind(in_place=True, integers=True)
 _REWRITTEN: Final = MethodKind(in_place=False, integers=False)
 
-METHODS: Final[Mapping[Method, MethodKind]] = {
+METHODS: Final[Mapping[str, MethodKind]] = {
     "shifts": MethodKind(in_place=False, integers=False, fitted=False),
     "ranges": _IN_PLACE,
     "rounding": _IN_PLACE,

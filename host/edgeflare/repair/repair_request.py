@@ -8,7 +8,8 @@ import msgspec
 
 from edgeflare.record.json_types import CountFromOne
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
-from edgeflare.repair.repair_methods import METHODS, Method, Target
+from edgeflare.repair.repair_method import method_kind
+from edgeflare.repair.repair_methods import Target
 
 
 class RepairRequest(msgspec.Struct, frozen=True):
@@ -28,7 +29,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
 
     """
 
-    method: Method
+    method: str
     target: Target
     in_place: bool
     max_size: str
@@ -66,9 +67,9 @@ class RepairRequest(msgspec.Struct, frozen=True):
         """
         _ = self.size_limit, self.latency_limit
 
-    def allows(self, method: Method) -> bool:
+    def allows(self, method: str) -> bool:
         """Whether a method may be tried: it is asked for, and fits the target and the file."""
-        kind = METHODS[method]
+        kind = method_kind(method)
         return (
             self.method in ("auto", method)
             and (kind.in_place or not self.in_place)
