@@ -84,6 +84,7 @@ def repair(
     rng_seed: repair_options.RngSeed = 0,
     rounds: repair_options.Rounds = None,
     mixture: repair_options.MixtureOf = None,
+    robustness: repair_options.Robustness = False,
     again: repair_options.Again = False,
     ensemble: repair_options.Ensemble = None,
     resume: repair_options.Resume = False,
@@ -107,7 +108,17 @@ def repair(
     """
     check_folder(out, resume=resume, holds="repair")
     fresh = None if test is None else str(test)
-    request = RepairRequest(method, target, in_place, max_size, max_latency, fresh, rng_seed, limit)
+    request = RepairRequest(
+        method,
+        target,
+        in_place,
+        max_size,
+        max_latency,
+        fresh,
+        rng_seed,
+        limit,
+        robustness=robustness,
+    )
     shifts = _shift_request(rounds, mixture)
     request.require_limits()
     pair_alone = _is_pair(source)

@@ -54,6 +54,14 @@ MaxLatency = Annotated[
         "measured in turns. What exceeds a limit is judged too, and named where it gains more.",
     ),
 ]
+Robustness = Annotated[
+    bool,
+    typer.Option(
+        "--robustness",
+        help="Attack the chosen model and the one before by FGSM and PGD, from the seeds that "
+        "judge; needs the extra whitebox.",
+    ),
+]
 RngSeed = Annotated[
     int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
 ]

@@ -17,6 +17,7 @@ from edgeflare.record.json_types import Amount, Count, Number, Share
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput
+from edgeflare.repair.judging.robustness import Robustness
 from edgeflare.repair.precision_details import Residual
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails
@@ -50,6 +51,7 @@ class RepairDocument(
         shown: inputs that judge and that the chosen candidate mends or breaks, those with the
             largest margin of the original first; empty where none is chosen.
         on_devices: the chosen candidate on each device.
+        robustness: the model before and the chosen candidate under attack; null unless asked for.
         written: whether there is a repaired model.
         why: why, or why not.
         offered: the best candidate beyond the limits; null where none surely gains more than the
@@ -74,6 +76,7 @@ class RepairDocument(
     judged: Judgement | None = None
     shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)] = ()
     on_devices: tuple[OnDevice, ...] = ()
+    robustness: Robustness | None = None
     written: bool = False
     why: str
     offered: OfferedCandidate | None = None

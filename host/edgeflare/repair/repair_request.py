@@ -26,6 +26,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
         rng_seed: seed of the generator of all that is drawn: the parts of the seeds, and the inputs
             that are made of them.
         limit: how many seeds of a pair are taken, at most; null for all, and for a run.
+        robustness: whether the repaired model and the one before are attacked.
 
     """
 
@@ -37,6 +38,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
     test: str | None
     rng_seed: int = 0
     limit: CountFromOne | None = None
+    robustness: bool = False
 
     @property
     def size_limit(self) -> CostLimit | None:

@@ -18,6 +18,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
@@ -42,6 +43,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     split_seeds,
 )
 from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
+from edgeflare.repair.judging.robustness import robustness
 from edgeflare.repair.precision.localization import residual
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import NO_LIMIT
@@ -260,11 +262,17 @@ def _judged(
     judgement, shown = compared(sets, after), shown_inputs(sets, after)
     on_devices = _on_devices(choice, chosen, sets)
     written, why = verdict(judgement, on_devices)
+    attacked = None
+    if document.request.robustness:
+        choice.progress("robustness", 0, 1)
+        before = read_model_file(choice.opened.pair.compressed)
+        attacked = robustness(before, chosen.content, choice.opened, sets[SEEDS])
     document = structs.replace(
         document,
         judged=judgement,
         shown=tuple(one.shown for one in shown),
         on_devices=on_devices,
+        robustness=attacked,
         written=written,
         why=why,
         repaired=_repaired_model(document, chosen, choice) if written else None,

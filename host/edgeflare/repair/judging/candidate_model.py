@@ -36,19 +36,20 @@ class CandidateModel:
 
     Attributes:
         path: path of its file.
+        arm: the model as an arm of its pair.
 
     """
 
     path: Path
-    _arm: ArmModel
+    arm: ArmModel
 
     def rows(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
         """Return inputs of some seeds as the candidate takes them: (n, …)."""
-        return self._arm.rows(inputs, seed_ids)
+        return self.arm.rows(inputs, seed_ids)
 
     def run_by(self, evaluator: Evaluator) -> CandidateModel:
         """Return the candidate as something else runs it, such as a session on a device."""
-        return CandidateModel(self.path, replace(self._arm, evaluator=evaluator))
+        return CandidateModel(self.path, replace(self.arm, evaluator=evaluator))
 
     def answers(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> list[Answer]:
         """Return its answers.
@@ -62,8 +63,8 @@ class CandidateModel:
         size = max(1, min(_AT_ONCE, _VALUES_AT_ONCE // max(1, prod(inputs.shape[1:]))))
         for at in range(0, len(inputs), size):
             part = slice(at, at + size)
-            given = self._arm.given(inputs[part], seed_ids[part])
-            found += self._arm.decoder.read(self._arm.submit(given).result())
+            given = self.arm.given(inputs[part], seed_ids[part])
+            found += self.arm.decoder.read(self.arm.submit(given).result())
         return found
 
 

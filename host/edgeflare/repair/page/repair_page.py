@@ -49,6 +49,12 @@ _REPAIRERS = (
     " those before, on inputs that are sampled without the original."
 )
 
+_LEARNED = (
+    "Candidates learn from the original's answers and tensors on the seeds to fit with and on"
+    " inputs made from them; no input that judges, and none of --test, was used before they were"
+    " chosen."
+)
+
 _SHOWN = (
     "Those on which the original's two best probabilities are furthest apart, of each seed one"
     f" where there are enough. They lie in {FOLDER} beside {REPAIR_DOCUMENT}, without loss:"
@@ -179,7 +185,7 @@ def _candidates(document: RepairDocument) -> Section:
         words=_SCORE,
         blocks=[
             Illustration(partial(_drawn_front, document)),
-            Sentences([f"{document.seeds}.", *([front] if document.front else [])]),
+            Sentences([f"{document.seeds}.", _LEARNED, *([front] if document.front else [])]),
             Table(
                 title=f"Deviations on the inputs to choose by, and time on {_devices(document)}",
                 header=header,
@@ -259,8 +265,26 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
         id="judged",
         title="The chosen candidate",
         words=_DEVIATING,
-        blocks=[sets, _accuracy(judgement.by_set), devices],
+        blocks=[sets, _accuracy(judgement.by_set), devices, *_robustness(document)],
     )
+
+
+def _robustness(document: RepairDocument) -> Iterator[Block]:
+    """Yield how many seeds keep their label under attack, before and after."""
+    attacked = document.robustness
+    if attacked is not None and attacked.why_not is not None:
+        yield Sentences([f"Robustness is not measured: {attacked.why_not}."])
+    elif attacked is not None:
+        yield Table(
+            title="Robustness",
+            header=("attack", "seeds", "before", "after"),
+            rows=[
+                (name, f"{attacked.asked:,}", f"{one.before:,}", f"{one.after:,}")
+                for name, one in attacked.kept.items()
+            ],
+            note="Seeds that judge and keep the original's label, each of the two models attacked"
+            f" by its own gradient within {attacked.radius:g} levels.",
+        )
 
 
 def _accuracy(sets: Mapping[SetName, SetJudgement]) -> Table:
