@@ -62,7 +62,7 @@ class GivenInputs:
             "sounds": seed_files(path, SOUND_SUFFIXES),
             "arrays": seed_files(path, ARRAY_SUFFIXES),
         }
-        kind = max(found, key=lambda literal: len(found[literal]))
+        kind = max(found, key=lambda name: len(found[name]))
         if not found[kind]:
             return cls(path)
         arrays = {"": _stacked(found[kind])} if kind == "arrays" else {}
