@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
 
+Shape = tuple[int, ...]
+"""The shape of a tensor."""
+
+Reals = NDArray[np.float64]
+"""The values that raw ones stand for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -26,7 +32,7 @@ class Operand:
     raw: Values
 
     @property
-    def real(self) -> NDArray[np.float64]:
+    def real(self) -> Reals:
         """The values that the raw ones stand for, as float64."""
         return np.asarray(self.value.real(self.raw), np.float64)
 

@@ -10,15 +10,13 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import Option, Values
 from edgeflare.conform.operators.elementwise.real_answers import NO_LOSS, Loss
-from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.operand import Operand, Shape
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,
     ParameterKind,
     Setting,
 )
-
-Shape = tuple[int, ...]
 
 NOT_BROADCAST = "none"
 

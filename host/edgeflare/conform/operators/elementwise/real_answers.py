@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
-from edgeflare.conform.specification.operand import Operand
-
-Reals = NDArray[np.float64]
+from edgeflare.conform.specification.operand import Operand, Reals
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST_NORMAL = float(np.finfo(np.float32).tiny)

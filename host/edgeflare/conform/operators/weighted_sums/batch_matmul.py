@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Quantization
-from edgeflare.conform.operators.elementwise.real_answers import Reals
 from edgeflare.conform.operators.weighted_sums.sum_answer import summed
 from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     fitting_scales,
@@ -35,7 +34,14 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Results, operand_values
+from edgeflare.conform.specification.operand import (
+    Operands,
+    Options,
+    Reals,
+    Results,
+    Shape,
+    operand_values,
+)
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,
@@ -52,8 +58,6 @@ from edgeflare.conform.specification.parameter import (
     word,
     yes,
 )
-
-Shape = tuple[int, ...]
 
 _DTYPES = {
     FLOAT: ("float32", "float32"),
@@ -90,7 +94,7 @@ class _AsymmetricInputs(OptionOf):
             super().write(setting, parts)
 
 
-_ASYMMETRIC = _AsymmetricInputs(
+_ASYMMETRIC_IF_SET = _AsymmetricInputs(
     Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
 )
 _RIGHT = ReadFrom(
@@ -107,7 +111,7 @@ class _BatchMatmul(OperatorSpecification):
         """Return the places of all parameters of a type."""
         if type_ == DYNAMIC:
             scale = ReadFrom(ScaleParameter("right_scale"), _right_scale)
-            return (*self.places, _ASYMMETRIC, scale)
+            return (*self.places, _ASYMMETRIC_IF_SET, scale)
         scales = quantization_places(type_, input=0, right=1, output=RESULT)
         return (*self.places, _RIGHT, *scales)
 

@@ -9,8 +9,6 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.elementwise.broadcast import Shape
-from edgeflare.conform.operators.elementwise.real_answers import Reals
 from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import WeightedSum
 from edgeflare.conform.operators.window_settings import (
@@ -32,6 +30,7 @@ from edgeflare.conform.specification.activation_tensors import (
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.model_parts import ModelParts, Place, SizeOf
+from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,

@@ -9,13 +9,12 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.elementwise.broadcast import Shape
-from edgeflare.conform.operators.elementwise.real_answers import Reals
 from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import WeightedSum
 from edgeflare.conform.operators.window_settings import size_parameter
 from edgeflare.conform.specification.activation_tensors import DYNAMIC, INT8, UnknownOperatorForm
 from edgeflare.conform.specification.model_parts import ModelParts, OptionOf, Place, ShapeOf, SizeOf
+from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
-from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.operand import Operand, Reals
 from edgeflare.conform.specification.parameter import Choice
 
 _LIMITS = {
@@ -22,8 +22,6 @@ _LIMITS = {
 ACTIVATION = Choice("activation", tuple(_LIMITS))
 """The activations that kernels of sums and pools fuse."""
 
-
-Reals = NDArray[np.float64]
 
 _HALF_STEP = 0.5 / 127 * (1 + 1e-4)
 """What rounding to eight bits does to a value, relative to the largest one that shares its scale,

@@ -10,7 +10,6 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.elementwise.real_answers import Reals
 from edgeflare.conform.operators.weighted_sums.sum_answer import (
     ACTIVATION,
     largest_of_batch,
@@ -40,7 +39,7 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Results
+from edgeflare.conform.specification.operand import Operands, Options, Reals, Results, Shape
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,
@@ -54,8 +53,6 @@ from edgeflare.conform.specification.parameter import (
     number,
     yes,
 )
-
-Shape = tuple[int, ...]
 
 _BIAS = Choice("bias", (False, True))
 _BIAS_TYPE = Choice("bias_type", ("int64", "int32"))
