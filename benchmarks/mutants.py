@@ -149,10 +149,9 @@ def _probe(out: Path, drawn: Sequence[Mutant], words: Sequence[str]) -> None:
             path.write_bytes(content)
     names = [mutant.name for mutant in drawn]
     seconds = dict(_lines_of(found / "seconds"))
-    passed = {
-        number: {test for place, test in _lines_of(found / "passed") if place == number}
-        for number in range(len(names))
-    }
+    passed: dict[int, set[str]] = defaultdict(set)
+    for number, test in _lines_of(found / "passed"):
+        passed[number].add(test)
     tests = {name: sorted(passed[number]) for number, name in enumerate(names)}
     (out / "tests.json").write_text(json.dumps({"tests": tests, "seconds": seconds}), "utf-8")
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from brief_commands import brief_checks
 from called_commands import call_here
 from edgeflare.check.check_document import load_check
 from public_cases import copied_case
 
 pytestmark = pytest.mark.slow
+
+GIVEN = ("--device", "emulated-xnnpack", "--limit", "100", "--no-near")
 
 DEFECTS = {
     "calibration_0_1": ("range", "input holds 0 to 1"),
@@ -32,12 +36,18 @@ HEALTHY = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_checks():
+        yield
+
+
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_stopped_and_named(name: str, tmp_path: Path) -> None:
     rule, words = DEFECTS[name]
     case = copied_case(name, tmp_path)
     out = tmp_path / "check"
-    said = call_here("check", case, "--device", "emulated-xnnpack", "--trust", "--out", out)
+    said = call_here("check", case, *GIVEN, "--trust", "--out", out)
     assert said.code == 1, said.err
     document = load_check(out / "check.json")
     assert document.verdict == "do-not-ship"
@@ -49,6 +59,6 @@ def test_a_defect_is_stopped_and_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HEALTHY)
 def test_what_is_healthy_may_ship(name: str, tmp_path: Path) -> None:
     case = copied_case(name, tmp_path)
-    said = call_here("check", case, "--device", "emulated-xnnpack", "--out", tmp_path / "check")
+    said = call_here("check", case, *GIVEN, "--out", tmp_path / "check")
     assert said.code == 0, (said.out, said.err)
     assert load_check(tmp_path / "check" / "check.json").verdict == "ship"

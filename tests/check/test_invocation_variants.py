@@ -11,6 +11,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 import fault_injection
+from brief_commands import brief_checks
 from called_commands import EXAMPLES, call_here
 from edgeflare.check.check_document import load_check
 from edgeflare.check.figures.device_figures import InvocationVariant
@@ -83,7 +84,7 @@ def test_a_device_that_decides_otherwise_on_more_threads_is_named(
     (tmp_path / "spec.json").write_bytes(msgspec.json.encode(planted))
     launcher = [sys.executable, fault_injection.__file__, str(tmp_path / "spec.json")]
     monkeypatch.chdir(tmp_path)
-    with faulty_agent(tmp_path, launcher) as device:
+    with faulty_agent(tmp_path, launcher) as device, brief_checks():
         given = ("--device", device, "--trust", "--limit", "40", "--no-near", "--out", "out")
         said = call_here("check", EXAMPLE, *given)
     assert said.code == 1, said.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from edgeflare.check.figures.check_figures import MendFigures
 from edgeflare.check.mend import mend_figures
 from edgeflare.devices.profile_lookup import find_profiles

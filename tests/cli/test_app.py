@@ -218,7 +218,7 @@ def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
     assert ready["pid"] == agent.pid
 
     search = (
-        *("search", EXAMPLE, "--first", "6", "--strategy", "random", "--max-queries", "600"),
+        *("search", EXAMPLE, "--first", "6", "--strategy", "random", "--max-queries", "250"),
         *("--shrink", "0", "--within", "none"),
     )
     device = f"grpc://127.0.0.1:{ready['port']}"

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_checks, brief_repairs
 from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.causes.cause import Cause
@@ -35,6 +35,12 @@ from public_cases import CASES, copied_case
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
 FEW = ("--limit", "70", "--no-near")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_checks():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +162,6 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
     assert "with good int8 of this network" in section.words
     for name in (near.model.run, near.reference.run):
         assert call_here("report", out / name).code == 0
-    assert call_here("check", EXAMPLE, *given, "--overwrite").code == 0
     other = call_here("check", EXAMPLE, "--original", "somewhere.onnx", "--no-near", *given)
     assert other.code == 2
 

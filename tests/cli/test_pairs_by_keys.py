@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from brief_commands import brief_checks
 from called_commands import call_here, completed, document_of, refused
 from edgeflare.check.check_document import load_check
 from keyed_pairs import WINDOWS, write_anomaly_pair, write_keypoint_pair, write_wake_word_pair
@@ -17,6 +18,12 @@ from reproductions import reproduce, unpacked
 pytestmark = pytest.mark.slow
 
 DEVICE = ("--device", "emulated-builtin")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_checks():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import pytest
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
 from edgeflare.repair import candidate_choice, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from called_commands import EXAMPLE, Said, completed, document_of, refused
 from edgeflare.models.tflite_graph import Graph
 from interrupted_commands import started

@@ -19,7 +19,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from markdown_it import MarkdownIt
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from browsing import started_browser
 from called_commands import call_here, completed, document_of
 from edgeflare.fleet.record.fleet_folder import FleetFolder

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.slow
 
 _FAILED = ("undecided", "not held")
 
-WORDS = Path(__file__).parents[2] / "examples" / "spoken_words"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WORDS = EXAMPLES / "spoken_words"
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +56,8 @@ def test_a_build_is_compared_with_the_one_before(surveyed: SurveyResult, tmp_pat
 def test_rare_events_are_looked_for(tmp_path: Path) -> None:
     edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
     document = edgeflare.survey(
-        WORDS,
-        conditions=["quiet"],
+        EXAMPLES / "fashion_lenet4",
+        conditions=["contrast"],
         severities=1,
         first=40,
         device_queries=40,

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 from numpy.typing import NDArray
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brief_repairs import brief_repairs
+from brief_commands import brief_repairs
 from called_commands import EXAMPLE, completed
 from edgeflare.repair.repair_document import RepairDocument
 from made_once import made_once

@@ -1,4 +1,4 @@
-"""Repairs within the process of the tests that fit and judge by few inputs, and measure briefly."""
+"""Repairs and checks within the process of the tests that ask few inputs, and measure briefly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from edgeflare.check import cost, field, layer_faults, near, operator_conformance
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
@@ -30,4 +31,17 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
         patch.setattr(judgement_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
+        yield
+
+
+@contextmanager
+def brief_checks() -> Iterator[None]:
+    """Have checks try conditions at one severity, explain few inputs, search and draw little."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(field, "SEVERITIES", (2,))
+        patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
+        patch.setattr(layer_faults, "_EXPLAINED", 3)
+        patch.setattr(operator_conformance, "_NEAR", 2)
+        patch.setattr(near, "_QUERIES", 60)
+        patch.setattr(cost, "_MOST_TURNS", 11)
         yield
