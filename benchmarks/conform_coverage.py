@@ -2,12 +2,11 @@
 
     python benchmarks/conform_coverage.py [--models 2000] [--from MODEL.tflite] [--rng-seeds 0,1,2]
 
-Rows: one operator for each model, drawn evenly over cells; chains of new pairs; both in turn;
-MEMO's loop over models that are drawn, and without its guidance (MEMO_r of the paper); and its loop
-over the parts of a model, reduced by Algorithm 1 and as it stands. No device is asked: what the
-host's built-in kernels load counts as taken, in processes of their own, since some models crash a
-kernel. "Operators" are how many of them all models have together, which is what a device needs time
-for.
+Rows: one operator for each model, drawn evenly over cells; MEMO's loop over models that are drawn,
+and without its guidance (MEMO_r of the paper); and its loop over the parts of a model, reduced by
+Algorithm 1 and as it stands. No device is asked: what the host's built-in kernels load counts as
+taken, in processes of their own, since some models crash a kernel. "Operators" are how many of them
+all models have together, which is what a device needs time for.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftOutcome, DraftSource, NodeGraphs, drafted
 from edgeflare.conform.drafts.draft_mutation import MutationContext
-from edgeflare.conform.drafts.drawing import PairDrawing, UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, side_by_side
@@ -68,15 +67,6 @@ Sources = Callable[[ModelReading, Coverage, np.random.Generator], list[DraftSour
 
 def uniform(_: ModelReading, coverage: Coverage, rng: np.random.Generator) -> list[DraftSource]:
     return [UniformDrawing(coverage, rng)]
-
-
-def pairs(_: ModelReading, coverage: Coverage, rng: np.random.Generator) -> list[DraftSource]:
-    return [PairDrawing(coverage, rng)]
-
-
-def both(_: ModelReading, coverage: Coverage, rng: np.random.Generator) -> list[DraftSource]:
-    first, second = rng.spawn(2)
-    return [UniformDrawing(coverage, first), PairDrawing(coverage, second)]
 
 
 def memo(_: ModelReading, coverage: Coverage, rng: np.random.Generator) -> list[DraftSource]:
@@ -110,8 +100,6 @@ def _drawn_memo(coverage: Coverage, rng: np.random.Generator, select: SeedSelect
 
 WAYS: Mapping[str, Sources] = {
     "uniform": uniform,
-    "pairs": pairs,
-    "uniform and pairs": both,
     "MEMO": memo,
     "MEMO without guidance": memo_unguided,
     "MEMO of a model": memo_of_model,

@@ -235,7 +235,7 @@ def _conform_cases() -> Iterator[Case]:
     options: dict[str, Command] = {
         "from": ("--device", "emulated-xnnpack", *several, "--from", model),
         "memo": ("--device", "emulated-xnnpack", *several, "--draw", "memo"),
-        "pairs": ("--device", "emulated-xnnpack", *several, "--pairs", "--ops", "ADD,MUL,CONV_2D"),
+        "graphs": ("--device", "emulated-builtin", *several, "--graphs"),
         "micro": ("--device", "emulated-micro", *several),
         "uniform": ("--device", "emulated-xnnpack", *several, "--rng-seed", "3"),
     }

@@ -192,14 +192,16 @@ def test_the_gpu_is_wrong_in_pointwise_convolutions_with_a_stride(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
-def test_pairs_are_run_on_the_gpu(tmp_path: Path) -> None:
+def test_a_sum_that_is_an_output_is_wrong_before_a_mean_on_the_gpu(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ("--ops", "RELU,ABS", "--dtype", "float32", "--pairs", "--models", "4")
+    options = ("--ops", "ADD,MEAN", "--dtype", "float32", "--graphs", "--models", "24")
     said = call_here("conform", *ON_GPU, *options, "--out", run)
     assert said.code in (0, 1), said.err
     document = document_of(run, "conform.json")
     assert "SwiftShader" in document["device"]["adapter"]
-    assert document["coverage"]["pairs"]["covered"] > 0
+    pair = next(one for one in document["findings"] if one["operator"] == "ADD then MEAN")
+    assert pair["arrangement"] == ["the result of ADD is read and is an output"]
+    assert document["graphs"]["pairs"] == 4
 
 
 FOLDED = "shapes folded: SHAPE, STRIDED_SLICE, PACK as constants"

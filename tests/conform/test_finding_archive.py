@@ -36,7 +36,6 @@ MOST_LINES = 150
 """Of the script: what somebody who gets it from a stranger reads before running it."""
 
 SMALLEST: dict[str, Any] = finding_fields()["smallest"]
-TWO: list[dict[str, Any]] = SMALLEST["operators"] * 2
 
 
 def exported(run: Path, number: int, folder: Path, **changed: Any) -> Path:
@@ -200,7 +199,10 @@ def test_the_script_is_short_the_same_again_and_needs_but_numpy_and_a_runtime(
         (finding_entry(symptom="neighbours"), "finding 1 shows only beside other models"),
         (finding_entry(verdict="crash", symptom="corrupts"), "try it by `edgeflare replay`"),
         (finding_entry(smallest=SMALLEST | {"repeats": False}), "only at times, and not again"),
-        (finding_entry(smallest=SMALLEST | {"operators": TWO}), "where a device joins operators"),
+        (
+            finding_entry(arrangement=["invoked in another order"]),
+            "finding 1 shows only in an order of invocations",
+        ),
         (finding_entry(7), "has no finding 1: it has those from 7 to 7"),
         (None, "has no finding 1: it found nothing"),
     ],

@@ -75,5 +75,4 @@ def test_operators_that_follow_each_other_are_run_one_by_one_and_whole(tmp_path:
     known = msgspec.convert(fields, FoundFault)
     (found,) = retried([stored_model(directory, known)])
     assert (found.outcome, found.judgement.verdict) == ("mended", "right")
-    assert [said is not None and said.verdict for said in found.judged.nodes] == ["right", "right"]
     assert len(found.answers["device"].outputs) == 1

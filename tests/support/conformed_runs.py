@@ -113,6 +113,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "verdict": "device",
         "symptom": "wrong values",
         "condition": ["size ≥ 8", "sum_ratio_log2 ≥ 7"],
+        "arrangement": [],
         "counted": True,
         "accepted": None,
         "issue": None,
@@ -161,7 +162,7 @@ def conformance_fields(
         "request": {
             "cells": [["ADD", "uint8"], ["EXP", "int8"], ["SIGN", "float32"]],
             "drawing": "uniform",
-            "pairs": False,
+            "graphs": "none",
             "models": 96,
             "seconds": None,
             "rng_seed": 0,
@@ -176,11 +177,11 @@ def conformance_fields(
         "stopped_by": "models",
         "seconds": 12.5,
         "models": 96,
+        "graphs": None,
         "coverage": {
             "cells": figure,
             "buckets": {"covered": 90, "of": 120, "refused": 4},
-            "pairs": {"covered": 0, "of": 0, "refused": 0},
-            "uncovered": {"cells": [], "buckets": [], "pairs": []},
+            "uncovered": {"cells": [], "buckets": []},
         },
         "cells": [
             _cell("ADD", "uint8", {"device": 50, "right": 14}),

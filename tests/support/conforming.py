@@ -122,14 +122,8 @@ class ExactArm:
             if value.values is not None
         }
         known |= {at: list(rows) for at, rows in zip(graph.inputs, model.operands, strict=True)}
-        for node in graph.nodes:
-            alone = OperatorGraph.of_operator(
-                node.operator,
-                graph.operands(node),
-                graph.results(node),
-                node.options,
-                node.version,
-            )
+        for place, node in enumerate(graph.nodes):
+            alone = graph.alone(place)
             faults = [one for one in self.faults if one.is_in(alone, graph, {*node.inputs})]
             for one in faults:
                 if one.failure is not None:
@@ -236,7 +230,7 @@ def conforming(
 def a_header(cells: Sequence[Cell] = (ADD,), rng_seed: int = 0) -> ConformHeader:
     """Return the header of a run on the device "board"."""
     device = replace(BOARD, soc="BCM2711", cpu_features=("asimd", "fp"))
-    request = ConformRequest(tuple(cells), "uniform", False, 96, None, rng_seed)
+    request = ConformRequest(tuple(cells), "uniform", "none", 96, None, rng_seed)
     host = run_host(runtime="ai-edge-litert", runtime_version="2.3.0")
     return ConformHeader("0.1.0", request, device, host, "abc")
 

@@ -67,7 +67,7 @@ def operator_figures(
     cells = tuple(cell for cell in chosen_cells() if cell in own)
     about = model_figures(model.name, content, reading, cells)
     models = _models(reading, seconds)
-    request = ConformRequest(cells, "uniform", False, models, seconds, 0, about.sha256)
+    request = ConformRequest(cells, "uniform", "none", models, seconds, 0, about.sha256)
     with ExitStack() as stack:
         opened = conformance_on(device, stack, interrupt.asked)
         header = opened.header(request)

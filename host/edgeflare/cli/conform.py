@@ -40,7 +40,7 @@ from edgeflare.conform.presentation.conform_terminal import (
     print_operators,
 )
 from edgeflare.conform.record.conform_document import ConformDocument
-from edgeflare.conform.record.conform_header import ConformRequest
+from edgeflare.conform.record.conform_header import ConformRequest, Graphs
 from edgeflare.conform.record.conform_journal import asked_before
 from edgeflare.conform.rounds.model_figures import model_figures
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -61,7 +61,7 @@ def conform(
     ops: options.Ops = None,
     dtype: options.Dtype = None,
     model: options.From = None,
-    pairs: options.Pairs = False,
+    graphs: options.Graphs = None,
     draw: options.Draw = options.Drawing.UNIFORM,
     time_limit: options.TimeLimit = None,
     models: options.Models = None,
@@ -80,11 +80,13 @@ def conform(
 
     Small models of each operator and type are drawn, and run on the device and on the host's kernel
     sets. Each answer is compared with exact arithmetic. What is wrong, crashes or hangs is named by
-    operator, type and the condition under which it is, with the smallest model that shows it:
+    operator, type and the condition under which it is, with the smallest model that shows it. In
+    the last third of the time graphs are drawn of operators that are right alone, and run whole:
 
         edgeflare conform --device pixel
         edgeflare conform --device pixel --from model.tflite
         edgeflare conform --device pixel --ops CONV_2D,ADD --dtype int8 --time-limit 2m
+        edgeflare conform --device pixel --graphs
         edgeflare conform --device pixel --accepted accepted.toml
         edgeflare conform --device pixel --versions 2.1.6,2.2.0
         edgeflare conform --list --ops CONV_2D
@@ -116,7 +118,7 @@ def conform(
         cells = _cells_of(reading, cells, model)
         about_model = model_figures(model.name, content, reading, cells)
     request = ConformRequest(
-        *(cells, draw.value, pairs, models, seconds, rng_seed),
+        *(cells, draw.value, _graphs(graphs, models), models, seconds, rng_seed),
         model=None if about_model is None else about_model.sha256,
     )
     decided = decided_by_user(trust)
@@ -175,6 +177,13 @@ def _conform_here(
         found = stored_models(RunDirectory(path), document)
         write_versions(tried_on(found, runtimes), path, shown=not as_json)
     return _end(document, path, as_json=as_json)
+
+
+def _graphs(asked: bool | None, models: int | None) -> Graphs:
+    """Return whether graphs are tried: where nothing is said, in what time is left for them."""
+    if asked is None:
+        return "also" if models is None else "none"
+    return "only" if asked else "none"
 
 
 def _end(document: ConformDocument, path: Path, *, as_json: bool) -> int:

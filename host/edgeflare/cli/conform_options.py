@@ -65,11 +65,13 @@ From = Annotated[
         rich_help_panel=_WHAT,
     ),
 ]
-Pairs = Annotated[
-    bool,
+Graphs = Annotated[
+    bool | None,
     typer.Option(
-        "--pairs",
-        help="Also try ordered pairs of operators, which a delegate may fuse.",
+        "--graphs/--no-graphs",
+        help="Try nothing but graphs of operators that are right alone and may be wrong together:"
+        " pairs, and then graphs of up to ten. With --no-graphs, nothing but single operators.",
+        show_default="operators, then graphs; with --models operators alone",
         rich_help_panel=_WHAT,
     ),
 ]

@@ -17,16 +17,17 @@ from edgeflare.conform.drafts.baselines.seed_models import (
     model_seeds,
     reduced,
 )
-from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import DraftSource, NodeGraphs
 from edgeflare.conform.drafts.draft_mutation import MutationContext
-from edgeflare.conform.drafts.drawing import PairDrawing, UniformDrawing
+from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.drafts.near_drawing import NearDrawing
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue
+from edgeflare.conform.graphs.graph_drawing import GraphDrawing
+from edgeflare.conform.graphs.graph_rounds import GRAPHS_OF_ROUND, GraphRounds
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -50,6 +51,9 @@ _SHRINKING_SHARE: Final = 0.25
 
 _SHRINKING_SECONDS: Final = 300.0
 """Most seconds kept for shrinking: a longer search does not find more that needs shrinking."""
+
+_GRAPHS_SHARE: Final = 1 / 3
+"""Share of the time for drawing that graphs have after single operators."""
 
 _SHORT_ROUND: Final = 16
 """Models of a round where few are drawn in a short time: a round that has begun is ended."""
@@ -106,13 +110,22 @@ def run_conformance(
 
     """
     request = run.header.request
-    coverage = Coverage(request.cells, allowed_pairs(request.cells) if request.pairs else ())
+    coverage = Coverage(request.cells)
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
     ending = _Ending(rounds, interrupted)
-    stopped_by = _draw(rounds, _draft_sources(request, run.reading, coverage), request, ending)
+    operators, graphs = np.random.default_rng(request.rng_seed).spawn(2)
+    stopped_by: StoppedBy = "nothing left"
+    if request.graphs != "only":
+        sources = _draft_sources(request, run.reading, coverage, operators)
+        stopped_by = _draw(rounds, sources, request, ending)
+    drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
+    if request.graphs != "none" and ending.cut_short is None:
+        stopped_by = _draw_graphs(drawn, rounds, request, ending)
+        rounds.state.graphs = drawn.tried
     findings = found_findings(
-        *(rounds, run.directory, _known(run), _NotedShrinking(observer, rounds.clock)),
+        *(rounds, drawn.failing, run.directory, _known(run)),
+        _NotedShrinking(observer, rounds.clock),
         over=lambda: ending.has_come(request.seconds),
     )
     if ending.cut_short is not None:
@@ -191,6 +204,26 @@ class _NotedShrinking:
         self.observer.shrunk(done, total)
 
 
+def _draw_graphs(
+    graphs: GraphRounds, rounds: ConformRounds, request: ConformRequest, ending: _Ending
+) -> StoppedBy:
+    """Draw graphs until their number or their time is reached; return why it ended."""
+    drawn, most = 0, request.models if request.graphs == "only" else None
+    while most is None or drawn < most:
+        if not graphs.kept and ending.has_come(_drawing_seconds(request)):
+            return ending.cut_short or "time"
+        left = GRAPHS_OF_ROUND if most is None else min(GRAPHS_OF_ROUND, most - drawn)
+        kept = graphs.kept
+        count = graphs.draw(left, rounds.clock)
+        if kept:
+            rounds.clock.leave_out()
+        if not count:
+            return "nothing left"
+        drawn += count
+        rounds.observer.conformed(rounds.state.models + drawn, graphs.cells, len(graphs.failing))
+    return "models"
+
+
 def _draw(
     rounds: ConformRounds,
     sources: Sequence[DraftSource],
@@ -200,7 +233,7 @@ def _draw(
     """Draw and refine in turn; return why it ended."""
 
     def over() -> bool:
-        return not rounds.kept and ending.has_come(_drawing_seconds(request))
+        return not rounds.kept and ending.has_come(_operators_seconds(request))
 
     drawn = empty = 0
     each = _round_models(request, len(sources))
@@ -239,8 +272,19 @@ def _drawing_seconds(request: ConformRequest) -> float | None:
     return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
 
 
+def _operators_seconds(request: ConformRequest) -> float | None:
+    """Return when drawing single operators ends, so that there is time for graphs."""
+    seconds = _drawing_seconds(request)
+    if seconds is None or request.graphs == "none":
+        return seconds
+    return (1 - _GRAPHS_SHARE) * seconds
+
+
 def _draft_sources(
-    request: ConformRequest, reading: ModelReading | None, coverage: Coverage
+    request: ConformRequest,
+    reading: ModelReading | None,
+    coverage: Coverage,
+    rng: np.random.Generator,
 ) -> list[DraftSource]:
     """Return what draws models, each in its turn, with a generator of its own.
 
@@ -248,9 +292,10 @@ def _draft_sources(
         request: what was asked.
         reading: the operators of the model that the user named; None for none.
         coverage: the coverage that all of them count by.
+        rng: every draw.
 
     """
-    first, second, third = np.random.default_rng(request.rng_seed).spawn(3)
+    first, second = rng.spawn(2)
     sources: list[DraftSource] = []
     if reading is not None:
         sources.append(NearDrawing(reading.distinct, coverage, first))
@@ -258,8 +303,6 @@ def _draft_sources(
         sources.append(_memo(coverage, reading, second))
     elif reading is None:
         sources.append(UniformDrawing(coverage, first))
-    if request.pairs:
-        sources.append(PairDrawing(coverage, third))
     return sources
 
 

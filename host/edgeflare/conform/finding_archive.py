@@ -34,6 +34,10 @@ REPORT: Final = "bug_report.md"
 
 SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
+_FLOAT_SLACK: Final = 1e-4
+"""Share of a result's largest value by which a graph's float results may be off its operators' one
+by one: fused ones round less often."""
+
 _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
 """The script's name beside those of other findings; archives call any of them `SCRIPT`."""
 
@@ -70,8 +74,8 @@ def export_finding(
         _require_own_weights(finding, document)
     stored = stored_model(directory, finding)
     arm = DEVICE if finding.verdict != "host" else finding.wrong[0]
-    right, results = _what_is_right(stored, arm)
-    (graph,) = stored.model.alone
+    right, results = _right_together(stored) if stored.is_graph else _what_is_right(stored, arm)
+    graph = stored.model.graph
     rows, outputs = finding.smallest.rows, len(graph.outputs)
     found = {**_found(document, arm), "rows": rows, "outputs": outputs}
     told = {
@@ -138,8 +142,8 @@ def _require_scriptable(finding: FoundFault, number: int, directory: RunDirector
         why = "at times, and not again when its model was run once more"
     elif INVALID_COMMANDS in finding.detail:
         why = "in what an accelerator's driver logs"
-    if len(finding.smallest.operators) > 1:
-        why = "where a device joins operators"
+    if any("invoked" in one for one in finding.arrangement):
+        why = "in an order of invocations"
     if why is not None:
         raise UserError(
             f"finding {number} shows only {why}, which no script of one model can show: pass on"
@@ -217,6 +221,36 @@ def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], li
         if side is not None:
             arrays |= side[0]
         results.append({"unit": right.unit, "bias": None if side is None else side[1]})
+    return arrays, results
+
+
+def _right_together(stored: StoredModel) -> tuple[dict[str, Values], list[dict[str, Any]]]:
+    """Return for each result of a graph what its operators answer one by one, within a step.
+
+    Nothing of a model that crashes or hangs, or of which that is not known.
+    """
+    if stored.finding.symptom in ("crash", "hang"):
+        return {}, []
+    arrays: dict[str, Values] = {}
+    results = []
+    graph = stored.model.graph
+    for n, (at, right) in enumerate(
+        zip(graph.outputs, stored.files.answers("one by one"), strict=True)
+    ):
+        value = graph.values[at]
+        whole = value.dtype.startswith(("int", "uint")) and value.quantization is not None
+        slack = 0.0
+        if value.dtype.startswith("float"):
+            slack = _FLOAT_SLACK * float(np.max(np.abs(right), initial=0.0))
+        elif whole and len(graph.nodes) > 1:
+            slack = 1.0
+        kind = right.dtype if not slack else np.dtype(np.float64)
+        arrays |= {f"lowest {n}": (right - slack).astype(kind)} if slack else {f"lowest {n}": right}
+        arrays |= (
+            {f"highest {n}": (right + slack).astype(kind)} if slack else {f"highest {n}": right}
+        )
+        arrays[f"counts {n}"] = np.ones(right.shape, np.bool_)
+        results.append({"unit": "steps" if whole else "", "bias": None})
     return arrays, results
 
 

@@ -13,6 +13,7 @@ import edgeflare
 from edgeflare.conform.conformance_arms import OpenedConformance
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.graphs.graph_verdict import judge_graphs
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.conform_finding import kept_error
@@ -24,15 +25,8 @@ from edgeflare.conform.record.conform_header import (
 from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
 from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.conform.rounds.draft_models import PosedDraft
-from edgeflare.conform.rounds.draft_verdict import (
-    JudgedDraft,
-    judge_again,
-    judge_packed,
-    judge_wholes,
-)
+from edgeflare.conform.rounds.draft_verdict import JudgedDraft, judge_again
 from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 from edgeflare.errors import UserError
@@ -105,11 +99,11 @@ def retried_findings(
         arms: the device first, then the host's kernel sets.
 
     """
-    alone = [stored for stored in several if len(stored.draft.nodes) == 1]
-    found = {id(retried.stored): retried for retried in _of_one_operator(alone, arms)}
-    return [
-        found[id(stored)] if id(stored) in found else _joined(stored, arms) for stored in several
-    ]
+    graphs = [one for one in several if one.is_graph]
+    alone = [one for one in several if not one.is_graph]
+    tried = [*_of_one_operator(alone, arms), *_of_graphs(graphs, arms)]
+    found = {id(one.stored): one for one in tried}
+    return [found[id(one)] for one in several]
 
 
 def _of_one_operator(
@@ -129,22 +123,23 @@ def _of_one_operator(
     ]
 
 
-def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
-    """Try a graph of several operators: each of them, and then all of it."""
-    posed = PosedDraft(one.draft, one.model, one.operands)
-    answers: list[ModelAnswer | None] = []
-    nodes: list[KernelJudgement | None] = []
-    for at, node in enumerate(one.draft.nodes):
-        model = posed.alone(at, answers)
-        said = judge_packed([node], [model], arms) if model is not None else []
-        nodes.append(said[0][0] if said else None)
-        answers.append(said[0][1][DEVICE] if said else None)
-    expected = posed.results(answers)
-    judged = [] if expected is None else judge_wholes([posed.whole], [expected], arms)
-    judgement, known = judged[0] if judged else (None, {})
+def _of_graphs(several: Sequence[StoredModel], arms: Sequence[KernelArm]) -> list[RetriedFinding]:
+    """Try graphs, each in a file of its own: all of it, and its operators one by one."""
+    return [_of_graph(one, arms) for one in several]
+
+
+def _of_graph(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
+    (judged,) = judge_graphs([one.whole], arms)
+    said = judged.judgement
+    if said is None:
+        refused = KernelJudgement("refused", "refused", detail="an operator gives no answer alone")
+        wrong = KernelJudgement("right", detail="an operator is wrong alone")
+        said = wrong if all(judged.taken) else refused
+    known = judged.answers or {}
     others = [arm for arm in arms if arm.name not in known]
-    by_arm = {arm.name: arm.run([posed.whole])[0] for arm in others}
-    return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), {**known, **by_arm})
+    by_arm = {arm.name: arm.run([one.whole])[0] for arm in others}
+    nodes = (None,) * len(one.draft.nodes)
+    return RetriedFinding(one, JudgedDraft(one.draft, nodes, said), {**by_arm, **known})
 
 
 def stored_models(directory: RunDirectory, document: ConformDocument) -> list[StoredModel]:
@@ -182,7 +177,7 @@ def replay_findings(
     cells = {node.cell for stored in models for node in stored.draft.nodes}
     asked = document.request
     request = ConformRequest(
-        *(tuple(sorted(cells)), asked.drawing, False, len(models), None, asked.rng_seed),
+        *(tuple(sorted(cells)), asked.drawing, "none", len(models), None, asked.rng_seed),
         model=asked.model,
     )
     header = ConformHeader(
@@ -214,8 +209,7 @@ def _kept(one: RetriedFinding, out: RunDirectory) -> FoundFault:
     """Store the files of a finding that fails, and return what the document says of it."""
     was, now = one.finding, one.judgement
     worst = kept_error(now.worst)
-    whole = PosedDraft(one.stored.draft, one.stored.model, one.stored.operands).whole
-    name = store_finding(out, was.number, whole, one.answers, _exact(one.stored))
+    name = store_finding(out, was.number, one.stored.whole, one.answers, _exact(one.stored))
     smallest = msgspec.structs.replace(was.smallest, worst=worst, detail=now.detail, file=name)
     return msgspec.structs.replace(
         was,
@@ -232,7 +226,7 @@ def _kept(one: RetriedFinding, out: RunDirectory) -> FoundFault:
 
 
 def _exact(stored: StoredModel) -> Sequence[ExactAnswer]:
-    if len(stored.draft.nodes) > 1:
+    if stored.is_graph:
         return ()
     (node,), (graph,) = stored.draft.nodes, stored.model.alone
     rows = stored.finding.smallest.rows

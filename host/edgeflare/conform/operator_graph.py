@@ -131,6 +131,13 @@ class OperatorGraph:
         node = GraphNode(operator, read, written, dict(options or {}), version)
         return cls((*present, *outputs), (node,), given, written)
 
+    def alone(self, place: int) -> OperatorGraph:
+        """Return one operator, none of whose operands is the same tensor as another."""
+        node = self.nodes[place]
+        return OperatorGraph.of_operator(
+            node.operator, self.operands(node), self.results(node), node.options, node.version
+        )
+
     def operands(self, node: GraphNode) -> tuple[GraphValue | None, ...]:
         """Return the tensors that an operator reads."""
         return tuple(None if at == ABSENT else self.values[at] for at in node.inputs)

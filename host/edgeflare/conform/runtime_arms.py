@@ -13,11 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeflare.conform.drafts.draft import DraftNode
-from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.graphs.graph_parts import traced
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.rounds.draft_models import PosedDraft
+from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
@@ -130,27 +131,19 @@ def judged_alone(node: DraftNode, model: PosedModel, arm: KernelArm) -> KernelJu
     return judged(specification, node.type, model.graph, model.operands, {DEVICE: answer})
 
 
-def judged_draft(posed: PosedDraft, arm: KernelArm, rows: int) -> KernelJudgement:
-    """Return what is said of a model: of several operators, whether they answer as one by one.
+def judged_stored(stored: StoredModel, arm: KernelArm) -> KernelJudgement:
+    """Return what is said of a finding's model: of a graph, whether it answers as one by one.
 
     Args:
-        posed: the model.
+        stored: the model.
         arm: what runs it.
-        rows: how often it is run, where it is given nothing.
 
     """
-    if len(posed.draft.nodes) == 1:
-        whole = posed.whole
-        return judged_alone(
-            posed.draft.nodes[0], PosedModel(whole.graph, whole.operands, rows), arm
-        )
-    answers: list[ModelAnswer | None] = []
-    for at in range(len(posed.draft.nodes)):
-        model = posed.alone(at, answers)
-        answers.append(arm.run([model])[0] if model is not None else None)
-    expected = posed.results(answers)
-    if expected is None:
-        failed = next(answer for answer in answers if answer is None or answer.failure)
-        detail = "" if failed is None or failed.failure is None else failed.failure.detail
+    whole = stored.whole
+    if not stored.is_graph:
+        return judged_alone(stored.draft.nodes[0], whole, arm)
+    (trace,) = traced([whole], arm)
+    if (expected := trace.expected(whole.graph)) is None:
+        detail = next(iter(trace.failures.values())).detail
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
-    return judged_whole(posed.whole, arm.run([posed.whole])[0], expected)
+    return judged_whole(whole, arm.run([whole])[0], expected)

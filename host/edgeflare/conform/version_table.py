@@ -10,8 +10,7 @@ import msgspec
 from edgeflare import __version__
 from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.rounds.draft_models import PosedDraft
-from edgeflare.conform.runtime_arms import RuntimeArm, judged_draft
+from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.pages.page import Section, Table
 from edgeflare.record.json_types import CountFromOne
@@ -97,8 +96,7 @@ def version_document(
 
 def version_outcome(stored: StoredModel, arm: RuntimeArm) -> VersionOutcome:
     """Return what becomes of a finding on a kernel set of a version."""
-    posed = PosedDraft(stored.draft, stored.model, stored.operands)
-    said = judged_draft(posed, arm.arm, stored.finding.smallest.rows)
+    said = judged_stored(stored, arm.arm)
     return outcome_of(said, stored.finding.symptom)
 
 

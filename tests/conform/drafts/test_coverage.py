@@ -223,8 +223,9 @@ def test_figures_add_up(seed: int, refusals: float) -> None:
     uncovered, figures = coverage.uncovered(), coverage.figures()
     for name, figure in figures.items():
         assert 0 <= figure.covered <= figure.known - figure.refused
-        left = len(getattr(uncovered, name))
-        assert figure.covered + figure.refused + left == figure.known
+        if name != "pairs":  # of which there are tens of thousands, so that none are listed
+            left = len(getattr(uncovered, name))
+            assert figure.covered + figure.refused + left == figure.known
         assert 0 <= figure.share <= 1
 
 

@@ -11,17 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import check_sound, few_cells, few_covered, fresh, refused, taken
-from edgeflare.conform.drafts.cell_pairs import example_pair
 from edgeflare.conform.drafts.cells import (
     cell_buckets,
     cell_parameters,
     chosen_cells,
 )
-from edgeflare.conform.drafts.coverage import Coverage, draft_pairs
-from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome, NodeGraphs, drafted
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft, DraftNode, NodeGraphs, drafted
 from edgeflare.conform.drafts.drawing import (
-    PAIR_NODES,
-    PairDrawing,
     UniformDrawing,
     configuration_with,
 )
@@ -99,63 +96,6 @@ def test_a_rare_bucket_is_drawn_when_it_is_wanted() -> None:
         configuration = configuration_with((*cell, name, bucket), np.random.default_rng(0))
         assert configuration is not None
         assert (name, bucket) in set(cell_buckets(cell, configuration))
-
-
-@pytest.mark.parametrize("most_nodes", [2, 4])
-def test_each_pair_is_drawn_once_before_any_is_drawn_again(most_nodes: int) -> None:
-    coverage = few_covered()
-    source = PairDrawing(coverage, np.random.default_rng(0), most_nodes)
-    drawn: list[tuple[object, object]] = []
-    while len(drawn) < len(list(coverage.pairs)):
-        (draft,) = source.ask(1)
-        check_sound(draft)
-        assert 2 <= len(draft.nodes) <= most_nodes
-        assert all(at in draft.nodes[at + 1].sources for at in range(len(draft.nodes) - 1))
-        drawn.extend(draft_pairs(draft))
-        source.tell([draft], [taken(draft)])
-    assert len(set(drawn)) == len(drawn)
-    assert coverage.figures()["pairs"].share == 1
-    assert [len(draft.nodes) for draft in source.ask(5)] == [2] * 5
-
-
-def test_most_models_are_as_long_as_may_be() -> None:
-    drafts = PairDrawing(few_covered(), np.random.default_rng(0)).ask(15)
-    assert sum(len(draft.nodes) == PAIR_NODES for draft in drafts) >= 12
-
-
-def test_another_operand_than_the_first_is_fed_as_well() -> None:
-    drafts = PairDrawing(few_covered(), np.random.default_rng(0)).ask(100)
-    places = {draft.nodes[1].sources.index(0) for draft in drafts}
-    assert len(places) > 1
-
-
-@pytest.mark.slow
-def test_what_is_refused_and_what_is_not_there_is_not_drawn() -> None:
-    coverage, rng = few_covered(), np.random.default_rng(0)
-    source = PairDrawing(coverage, rng, 2)
-    reading_sum = [pair for pair in coverage.pairs if pair[1][0] == "SUM"]
-    while coverage.figures()["pairs"].refused < len(reading_sum):
-        drafts = source.ask(100)
-        whole = [all(one.operator != "SUM" for one in draft.nodes[1:]) for draft in drafts]
-        alone = [(True,) * len(draft.nodes) for draft in drafts]
-        source.tell(drafts, list(map(DraftOutcome, alone, whole)))
-    assert not any(draft.nodes[1].operator == "SUM" for draft in source.ask(100))
-    refusing = PairDrawing(few_covered(), rng)
-    drafts = refusing.ask(len(list(coverage.pairs)))
-    refusing.tell(drafts, list(map(refused, drafts)))
-    assert refusing.ask(5) == []
-    assert PairDrawing(Coverage([("RELU", "float32")]), rng).ask(3) == []
-    assert UniformDrawing(Coverage(()), rng).ask(3) == []
-
-
-@pytest.mark.slow
-def test_any_operators_are_drawn_as_pairs() -> None:
-    cells, rng = chosen_cells(), np.random.default_rng(0)
-    some = [(cells[one], cells[other]) for one, other in rng.integers(len(cells), size=(300, 2))]
-    pairs = [pair for pair in some if example_pair(*pair) is not None]
-    assert len(pairs) >= 30
-    for draft in PairDrawing(Coverage(cells, pairs), rng).ask(len(pairs)):
-        check_sound(draft)
 
 
 MODEL = Path(__file__).parents[3] / "examples" / "face_detection" / "compressed.tflite"

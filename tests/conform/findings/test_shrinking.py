@@ -17,9 +17,6 @@ from edgeflare.conform.drafts.cells import Cell, drawn_seed
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, drafted
 from edgeflare.conform.findings.model_shrinking import (
     MOST_RUNS,
-    fewest_operators,
-    joined_runs,
-    parts_of_cells,
     shrinking,
 )
 from edgeflare.conform.findings.shrinking_moves import (
@@ -157,12 +154,16 @@ def test_shrinking_follows_from_the_generator() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+def _names(one: ShrinkCandidate) -> list[str]:
+    return [node.operator for node in one.draft.nodes]
+
+
 @pytest.mark.parametrize("needed", [["NEG"], ["NEG", "RELU"]])
 def test_the_operators_that_a_fault_needs_are_kept_and_still_fit(needed: list[str]) -> None:
     start, context = first_model(chain("ABS", "NEG", "RELU").nodes, {})
-    device = Device(lambda one: any(names(one)[at:][: len(needed)] == needed for at in range(3)))
+    device = Device(lambda one: any(_names(one)[at:][: len(needed)] == needed for at in range(3)))
     small = shrunk(device, start, context)
-    assert (names(small), small.elements) == (needed, 1)
+    assert (_names(small), small.elements) == (needed, 1)
 
 
 def given_convolution() -> tuple[DraftNode, dict[int, OperatorGraph]]:
@@ -210,63 +211,3 @@ def candidate(*operators: str) -> tuple[ShrinkCandidate, ShrinkContext]:
     values = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     context = ShrinkContext({}, np.random.default_rng(0), NodeGraphs())
     return ShrinkCandidate(chain(*operators), (values,), 2), context
-
-
-def names(one: ShrinkCandidate) -> list[str]:
-    return [node.operator for node in one.draft.nodes]
-
-
-def fewest(
-    fails: Callable[[list[str]], bool], *operators: str, most_runs: int = 150
-) -> tuple[list[str], int]:
-    """Return what is left of operators, and how many models the device ran."""
-    asking, runs = fewest_operators(*candidate(*operators), most_runs), 0
-    told: list[bool] | None = None
-    while True:
-        try:
-            tried = next(asking) if told is None else asking.send(told)
-        except StopIteration as end:
-            return names(end.value), runs
-        assert tried
-        for one in tried:
-            drafted(one.draft)
-            assert len(one.draft.nodes) > 1
-        runs += sum(map(joined_runs, tried))
-        told = [fails(names(one)) for one in tried]
-
-
-def test_a_pair_of_which_one_feeds_the_other_is_found_at_once() -> None:
-    left, runs = fewest(lambda some: some == ["NEG", "TANH"], *NAMES)
-    assert left == ["NEG", "TANH"]
-    assert runs == 3 * 7
-
-
-@pytest.mark.parametrize("needed", [["ABS", "TANH"], ["NEG", "RELU", "TANH"]])
-def test_operators_that_no_pair_shows_are_left_out_one_by_one(needed: list[str]) -> None:
-    def fails(some: list[str]) -> bool:
-        rest = iter(some)
-        return len(some) > 2 and all(one in rest for one in needed)
-
-    left, runs = fewest(fails, "ABS", "NEG", "RELU", "TANH")
-    assert len(left) == 3
-    assert set(needed) <= set(left)
-    assert runs <= 150
-
-
-def test_two_operators_are_left_as_they_are() -> None:
-    assert fewest(lambda _: True, "RELU", "NEG") == (["RELU", "NEG"], 0)
-
-
-@pytest.mark.parametrize("most", [0, 2, 20, 100])
-def test_the_device_runs_no_more_models_than_are_allowed(most: int) -> None:
-    _, runs = fewest(lambda some: len(some) > 2, *NAMES, most_runs=most)
-    assert runs <= most
-
-
-def test_parts_of_operators_that_feed_each_other_come_first() -> None:
-    one, context = candidate("NEG", "RELU", "ABS", "RELU", "NEG")
-    cells = [("RELU", "float32"), ("NEG", "float32")]
-    first, second = parts_of_cells(one, cells, context)
-    assert names(first) == names(second) == ["RELU", "NEG"]
-    assert [part.draft.nodes[1].sources for part in (first, second)] == [(0,), (FRESH,)]
-    assert parts_of_cells(one, cells[::-1] * 2, context) == []

@@ -31,7 +31,12 @@ from edgeflare.conform.presentation.conform_words import (
     worst_words,
     wrong_words,
 )
-from edgeflare.conform.record.conform_document import ConformDocument, CoveredShare, FoundFault
+from edgeflare.conform.record.conform_document import (
+    ConformDocument,
+    CoveredShare,
+    FoundFault,
+    TriedGraphs,
+)
 from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import CARDS, markdown_page
 from edgeflare.pages.page import Cards
@@ -123,7 +128,7 @@ def test_settings_are_written_as_people_write_them() -> None:
     ]
 
 
-def test_pairs_are_spoken_of_where_they_were_tried() -> None:
+def test_graphs_are_spoken_of_where_they_were_tried() -> None:
     document = constructed_conformance()
     assert coverage_sentence(document) == (
         "Covered, of what the device takes: 100.0 % (2 of 2) of operators and types, 75.0 %"
@@ -131,11 +136,11 @@ def test_pairs_are_spoken_of_where_they_were_tried() -> None:
     )
     coverage = msgspec.structs.replace(
         document.coverage,
-        pairs=CoveredShare(covered=1000, of=4000, refused=0),
         cells=CoveredShare(covered=0, of=0, refused=3),
     )
-    said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage))
-    assert "25.0 % (1,000 of 4,000) of pairs of operators" in said
+    graphs = TriedGraphs(tried=1200, pairs=1, verdicts={"right": 1200})
+    said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage, graphs=graphs))
+    assert said.endswith(" 1,200 graphs tried, of 1 pair of operators.")
     assert "all (0 of 0) of operators and types" in said
 
 

@@ -28,7 +28,7 @@ from edgeflare.record.json_types import plain_json
 
 def test_a_header_is_read_back() -> None:
     header = a_header((ADD, SUM))
-    request = replace(header.request, drawing="memo", pairs=True, seconds=0.5, model="ab")
+    request = replace(header.request, drawing="memo", graphs="also", seconds=0.5, model="ab")
     header = replace(header, request=request)
     again = msgspec.convert(json.loads(json.dumps(plain_json(header))), ConformHeader)
     assert again == header
@@ -61,7 +61,7 @@ def test_another_device_is_refused_and_what_it_has_is_named() -> None:
     ("request_", "said"),
     [
         ({"cells": (ADD, SUM)}, "with --ops ADD --dtype int8, not ADD,SUM --dtype int8: repeat"),
-        ({"pairs": True}, "without --pairs, not with --pairs"),
+        ({"graphs": "only"}, "with --graphs none, not"),
         ({"models": 97}, "with --models 96, not 97"),
         ({"models": None}, "with --models 96, not without --models"),
         ({"drawing": "memo"}, "with --draw uniform, not memo"),

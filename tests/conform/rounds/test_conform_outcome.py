@@ -45,8 +45,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConformRounds, list[C
         rounds.draw(source, 48)
         (joined,) = judge_drafts([relu_chain([(2, 3), (2, 3)])], arms, {})
         rounds.state.add(joined)
-        known = KnownFaults()
-        found = found_findings(rounds, RunDirectory(folder), known, SeenProgress(), lambda: True)
+        known, seen = KnownFaults(), SeenProgress()
+        found = found_findings(rounds, (), RunDirectory(folder), known, seen, lambda: True)
     return rounds, found
 
 
@@ -104,7 +104,7 @@ def test_what_is_always_refused_is_no_part_of_what_could_be_covered(tmp_path: Pa
     _check(document)
     assert document["coverage"]["cells"] == {"covered": 1, "of": 1, "refused": 1}
     assert document["coverage"]["uncovered"]["cells"] == []
-    assert document["coverage"]["pairs"] == {"covered": 0, "of": 0, "refused": 0}
+    assert document["graphs"] is None
     assert document["coverage"]["buckets"]["refused"] > 0
     assert [one["always"] for one in document["refused"]] == [True]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -202,7 +202,7 @@ class AcceleratedModel:
             raise ModelRejected(
                 self._said(f"prepares invalid commands, and would answer zeros: {log.invalid}")
             )
-        self._given = _in_order(signature.inputs, self._all_given, self.inputs)
+        self._given = _in_order(signature.inputs.values(), self._all_given, self.inputs)
         self._made = _in_order(signature.outputs, self._all_made, self.outputs)
         return log
 
@@ -222,13 +222,13 @@ class _Signature:
     Attributes:
         index: number of the signature.
         inputs: the runtime's details of each input, by name, in the order of its buffers.
-        outputs: likewise of each output.
+        outputs: likewise of each output, of which several may be one tensor, without names.
 
     """
 
     index: int
     inputs: dict[str, TensorDetails]
-    outputs: dict[str, TensorDetails]
+    outputs: tuple[TensorDetails, ...]
 
 
 def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
@@ -266,15 +266,15 @@ def _signature(compiled: Any, key: str) -> _Signature:
     return _Signature(
         index,
         {name: given[name] for name in names["inputs"]},
-        {name: made[name] for name in names["outputs"]},
+        tuple(made[name] for name in names["outputs"]),
     )
 
 
 def _in_order(
-    details: dict[str, TensorDetails], buffers: Sequence[Any], tensors: Sequence[TensorSpec]
+    details: Iterable[TensorDetails], buffers: Sequence[Any], tensors: Sequence[TensorSpec]
 ) -> list[Any]:
     """Return the buffers in the order of the tensors; a signature has an order of its own."""
-    pairs = zip(details.values(), buffers, strict=True)
+    pairs = zip(details, buffers, strict=True)
     by_index = {known["index"]: buffer for known, buffer in pairs}
     return [by_index[tensor.index] for tensor in tensors]
 

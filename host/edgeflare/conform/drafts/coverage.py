@@ -29,13 +29,11 @@ class UncoveredParts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         cells: operators and types.
         buckets: operator, type, parameter and range.
-        pairs: operator and type of the first and of the second.
 
     """
 
     cells: tuple[Cell, ...]
     buckets: tuple[Bucket, ...]
-    pairs: tuple[tuple[str, str, str, str], ...]
 
 
 class Coverage:
@@ -192,11 +190,6 @@ class Coverage:
                 bucket
                 for bucket in self._of_buckets.uncovered()
                 if not self._is_refused_bucket(bucket)
-            ),
-            pairs=tuple(
-                (*first, *second)
-                for first, second in self._of_pairs.uncovered()
-                if not self.is_refused_pair((first, second))
             ),
         )
 

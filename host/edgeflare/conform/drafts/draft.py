@@ -18,7 +18,6 @@ from edgeflare.conform.operator_graph import (
     GraphNode,
     GraphValue,
     OperatorGraph,
-    Values,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Configuration
@@ -61,19 +60,6 @@ class Draft:
     """A model of one to eight operators, each fed by operators before it or by the user."""
 
     nodes: tuple[DraftNode, ...]
-
-    def by_node(self, operands: Sequence[Values]) -> tuple[tuple[Values, ...], ...]:
-        """Return for each node what it is given alone; no values for what another one feeds.
-
-        Args:
-            operands: what the whole graph is given.
-
-        """
-        fresh = iter(operands)
-        return tuple(
-            tuple(next(fresh) if source == FRESH else np.zeros(0) for source in node.sources)
-            for node in self.nodes
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from edgeflare.conform.graph_file import read_options
 from edgeflare.conform.operator_graph import (
     ABSENT,
+    GraphNode,
     GraphValue,
     OperatorGraph,
     Quantization,
@@ -123,6 +124,43 @@ def file_operators(content: bytes, source: str) -> tuple[FileOperator, ...]:
         raise UserError(
             f"{source}: its operators cannot be read: {error}; name a .tflite file that is whole"
         ) from error
+
+
+def file_graph(content: bytes, source: str) -> OperatorGraph:
+    """Return a file's main graph.
+
+    Raises:
+        UserError: the file is damaged, its weights are not in it, or it has a tensor or an operator
+            that no graph of ours can have.
+
+    """
+    try:
+        graph = Graph(content, source)
+        tensors = _Tensors(graph)
+        raw = graph.model.subgraphs[0]
+        values = tuple(tensors.value(at) for at in range(len(graph.tensors)))
+        nodes = tuple(
+            _node(graph, at) for at in range(len(graph.operators)) if at not in tensors.folded
+        )
+        inputs, outputs = tuple(map(int, raw.inputs)), tuple(map(int, raw.outputs))
+        return OperatorGraph(values, nodes, inputs, outputs)
+    except UserError:
+        raise
+    except _UnreadableTensor as why:
+        raise UserError(f"{source} is no graph that can be taken apart: {why}") from why
+    except Exception as error:  # whatever numpy and the schema raise on a damaged file
+        raise UserError(f"{source}: its operators cannot be read: {error}") from error
+
+
+def _node(graph: Graph, place: int) -> GraphNode:
+    raw = graph.model.subgraphs[0].operators[place]
+    code = graph.model.operatorCodes[raw.opcodeIndex]
+    if raw.intermediates is not None and len(raw.intermediates):
+        raise _UnreadableTensor(f"{operator_name(code)} has intermediate tensors")
+    read = () if raw.inputs is None else tuple(map(int, raw.inputs))
+    options = read_options(raw.builtinOptions)
+    made = tuple(map(int, raw.outputs))
+    return GraphNode(operator_name(code), read, made, options, int(code.version))
 
 
 class _Tensors:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.conform.operator_graph import OperatorGraph
+from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import TYPES, UnknownOperatorForm
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.errors import UserError
 
@@ -160,3 +161,29 @@ def _draft(known: Sequence[ReadOperator], found: Sequence[FileOperator]) -> Draf
         # Nodes are read by their first results alone.
         written[operator.writes[0]] = at
     return Draft(tuple(nodes))
+
+
+def graph_draft(graph: OperatorGraph) -> Draft:
+    """Return the operators of a graph as documents have them, with their settings.
+
+    Those whose form is not known have no settings.
+    """
+    written: dict[int, int] = {}
+    nodes = []
+    for place, node in enumerate(graph.nodes):
+        read = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
+        sources = tuple(written.get(at, FRESH) for at in read)
+        nodes.append(_node_of(graph.alone(place), sources))
+        written.update(dict.fromkeys(node.outputs, place))
+    return Draft(tuple(nodes))
+
+
+def _node_of(alone: OperatorGraph, sources: tuple[int, ...]) -> DraftNode:
+    (node,) = alone.nodes
+    specification = known_operators().get(node.operator)
+    if specification is not None:
+        with suppress(Exception):  # a file's operator may have tensors and options of any kind
+            reading = specification.read(alone)
+            return DraftNode(node.operator, reading.type, reading.configuration, 0, sources)
+    first = next((one for one in alone.operands(node) if one is not None), alone.values[0])
+    return DraftNode(node.operator, TYPES.get(first.dtype, first.dtype), {}, 0, sources)

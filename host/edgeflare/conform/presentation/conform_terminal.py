@@ -170,8 +170,8 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     if request.seconds is not None:
         seconds = request.seconds
         ends.append(f"after {seconds:g} {'second' if seconds == 1 else 'seconds'}")
-    pairs = ", and ordered pairs" if request.pairs else ""
-    yield f"drawn: {request.drawing}{pairs}, run seed {request.rng_seed};" + (
+    graphs = {"also": ", then graphs", "only": ", graphs alone", "none": ""}[request.graphs]
+    yield f"drawn: {request.drawing}{graphs}, run seed {request.rng_seed};" + (
         f" ends {' or '.join(ends)}"
     )
     yield printable(f"the run directory would be {path}; nothing was written")

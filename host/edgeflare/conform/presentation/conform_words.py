@@ -44,13 +44,16 @@ def headline(document: ConformDocument) -> str:
     )
     besides = f", {accepted} accepted" if accepted else ""
     runtime = f"{device.runtime} {device.runtime_version}, {device.kernels}"
-    models = count_of(document.models, "model")
-    cells = cells_of(document.coverage.cells.covered)
+    tried_models = count_of(document.models, "model")
+    where = f"in {tried_models} of {cells_of(document.coverage.cells.covered)}"
+    if document.graphs is not None and document.request.graphs == "only":
+        pairs = count_of(document.graphs.pairs, "pair")
+        where = f"in {count_of(document.graphs.tried, 'graph')} of {pairs} of operators"
     tried, model = "", document.model
     if model is not None:
         tried = f"{tried_words(model, 'was')}; "
         said += " in that" if tries_little(model) else ""
-    return f"{device.name} ({runtime}): {tried}{said}{besides}, in {models} of {cells}"
+    return f"{device.name} ({runtime}): {tried}{said}{besides}, {where}"
 
 
 def tried_words(model: ModelCoverage, verb: str) -> str:
@@ -150,6 +153,9 @@ _VERDICTS = {
 
 def verdict_words(finding: FoundFault) -> str:
     """Return what a finding's verdict means."""
+    if len(finding.smallest.operators) > 1 or finding.arrangement:
+        besides = " The twin is, too." if finding.verdict == "shared" else ""
+        return f"The operators are right alone, and wrong together.{besides}"
     return _VERDICTS[finding.verdict]
 
 
@@ -173,7 +179,7 @@ def title_of(finding: FoundFault) -> str:
 
 def condition_words(finding: FoundFault) -> str:
     """Return when a finding shows."""
-    return ", ".join(finding.condition) or "always"
+    return ", ".join((*finding.condition, *finding.arrangement)) or "always"
 
 
 def worst_words(finding: FoundFault) -> str:
@@ -195,9 +201,10 @@ def wrong_words(finding: FoundFault) -> str:
 
 def finding_sentence(finding: FoundFault) -> str:
     """Return what fails, how and when, in one line."""
-    condition = finding.condition
-    when = f"when {', '.join(condition)}" if condition else "always"
-    return f"{title_of(finding)}: {finding.symptom} {when}"
+    conditions = (*finding.condition, *finding.arrangement)
+    when = f"when {', '.join(conditions)}" if conditions else "always"
+    together = " together" if len(finding.smallest.operators) > 1 else ""
+    return f"{title_of(finding)}: {finding.symptom}{together} {when}"
 
 
 def issue_words(finding: FoundFault) -> str:
@@ -232,9 +239,11 @@ def coverage_sentence(document: ConformDocument) -> str:
         f"{_share(coverage.cells)} of operators and types",
         f"{_share(coverage.buckets)} of ranges of parameters",
     ]
-    if coverage.pairs.of:
-        parts.append(f"{_share(coverage.pairs)} of pairs of operators")
-    return f"Covered, of what the device takes: {', '.join(parts)}."
+    said = f"Covered, of what the device takes: {', '.join(parts)}."
+    if (graphs := document.graphs) is not None:
+        pairs = count_of(graphs.pairs, "pair")
+        said += f" {count_of(graphs.tried, 'graph')} tried, of {pairs} of operators."
+    return said
 
 
 def model_sentence(document: ConformDocument) -> list[str]:

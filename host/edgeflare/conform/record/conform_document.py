@@ -56,8 +56,10 @@ class ConformDocument(
         model: what was tried of the model of `--from`; null without.
         stopped_by: why the run ended.
         seconds: duration of the run.
-        models: how many were run.
-        coverage: what they cover.
+        models: how many of single operators, and of MEMO's graphs, were run.
+        graphs: what came of graphs of operators that are right alone; null where none were asked
+            for.
+        coverage: what the models cover.
         cells: verdicts by operator and type.
         findings: those that count first.
         refused: what the device refuses.
@@ -73,6 +75,7 @@ class ConformDocument(
     stopped_by: StoppedBy
     seconds: Amount
     models: Count
+    graphs: TriedGraphs | None
     coverage: ConformCoverage
     cells: tuple[CellVerdicts, ...]
     findings: tuple[FoundFault, ...]
@@ -142,20 +145,34 @@ class UntriedOperator(msgspec.Struct, frozen=True, kw_only=True):
     arithmetic: Count
 
 
+class TriedGraphs(msgspec.Struct, frozen=True, kw_only=True):
+    """The graphs of operators that were tried.
+
+    Attributes:
+        tried: how many were run.
+        pairs: ordered pairs of operators and types that were among them.
+        verdicts: number of graphs by verdict; `alone` of those of which an operator is wrong, or
+            gives no answer, alone.
+
+    """
+
+    tried: Count
+    pairs: Count
+    verdicts: Mapping[str, CountFromOne]
+
+
 class ConformCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """What the models of a run cover.
 
     Attributes:
         cells: operators and types.
         buckets: ranges of parameters.
-        pairs: ordered pairs of operators.
-        uncovered: what is left; of pairs at most 1,000.
+        uncovered: what is left.
 
     """
 
     cells: CoveredShare
     buckets: CoveredShare
-    pairs: CoveredShare
     uncovered: UncoveredParts
 
 
@@ -203,6 +220,8 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         verdict: who is wrong.
         symptom: how it fails.
         condition: predicates that all failing models share and others lack.
+        arrangement: how operators hang together that are right alone and wrong together; empty of
+            an operator that fails alone.
         counted: whether it is a fault of the device.
         accepted: the reason that the user gave for it; null for what is new.
         issue: what the world knows of it; null where nothing is known.
@@ -223,6 +242,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     verdict: FaultVerdict
     symptom: FaultSymptom
     condition: tuple[str, ...]
+    arrangement: tuple[str, ...]
     counted: bool
     accepted: str | None
     issue: LinkedIssue | None

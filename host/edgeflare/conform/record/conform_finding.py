@@ -64,6 +64,7 @@ class ConformFinding:
         accepted: the reason that the user gave for it; None for what is new.
         places: positions of the operators of the user's model that fail so as they stand.
         issue: what the world knows of it; None where nothing is known.
+        arrangement: of operators that are right alone and wrong together, how they hang together.
 
     """
 
@@ -77,6 +78,7 @@ class ConformFinding:
     accepted: str | None = None
     places: tuple[int, ...] = ()
     issue: KnownIssue | None = None
+    arrangement: tuple[str, ...] = ()
 
     @property
     def key(self) -> FindingKey:
@@ -99,6 +101,7 @@ class ConformFinding:
             verdict=cast("FaultVerdict", self.judgement.verdict),
             symptom=cast("FaultSymptom", self.judgement.symptom),
             condition=tuple(self.condition.texts),
+            arrangement=self.arrangement,
             counted=self.judgement.counted,
             accepted=self.accepted,
             issue=None if self.issue is None else linked_issue(self.issue),

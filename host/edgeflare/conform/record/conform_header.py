@@ -26,6 +26,8 @@ from edgeflare.record.request import Option, require_same_request
 _DrawingName = Literal["uniform", "memo"]
 """How models are drawn: evenly over operators and types, or by MEMO's loop."""
 
+Graphs = Literal["also", "only", "none"]
+"""Whether graphs of operators are tried: after single operators, alone, or not at all."""
 
 _FEW: Final = 6
 """Operators that are named."""
@@ -115,6 +117,10 @@ def _seconds_in_words(seconds: float | None) -> str | None:
     return None if seconds is None else f"{seconds:.12g}s"  # no powers of ten: nobody types them
 
 
+def _graphs_in_words(graphs: Graphs) -> str | None:
+    return {"also": None, "only": "", "none": "none"}[graphs]
+
+
 def _model_in_words(sha256: str | None) -> str | None:
     return None if sha256 is None else f"a model with the sha256 {sha256[:12]}…"
 
@@ -126,7 +132,7 @@ class ConformRequest:
     Attributes:
         cells: operators and types to try.
         drawing: how models are drawn.
-        pairs: whether ordered pairs of operators are tried too.
+        graphs: whether graphs of operators are tried: besides the operators, alone, or not at all.
         models: how many to draw; None where the time alone ends it.
         seconds: how long it may take, shrinking included; None where the count alone ends it.
         rng_seed: run seed, from which all that is drawn follows.
@@ -136,7 +142,7 @@ class ConformRequest:
 
     cells: Annotated[tuple[Cell, ...], Option("--ops", _cells_in_words)]
     drawing: Annotated[_DrawingName, Option("--draw")]
-    pairs: bool
+    graphs: Annotated[Graphs, Option("--graphs", _graphs_in_words)]
     models: CountFromOne | None
     seconds: Annotated[Amount | None, Option("--time-limit", _seconds_in_words, more="longer")]
     rng_seed: Count

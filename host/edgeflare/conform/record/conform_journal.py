@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -27,13 +27,18 @@ _MOST_BYTES: Final = 2**27
 _DEVICES: Final = "devices"
 """The key of `about` that names the devices, where several have worked on the run."""
 
+RoundKind = Literal["operators", "graphs"]
+"""What is drawn in a round. Each kind has numbers of its own, so that a run that goes on for longer
+draws more of both."""
+
 _TABLES: Final = """
--- number: from 0, in the order in which the rounds were run. digest: of the models that were drawn.
--- outcomes: JSON, compressed. seconds: that the rounds up to its end took, without what was done
--- again.
+-- number: from 0, in the order in which the rounds of a kind were run. digest: of the models that
+-- were drawn. outcomes: JSON, compressed. seconds: that the rounds up to its end took, without what
+-- was done again.
 CREATE TABLE rounds (
-    number INTEGER PRIMARY KEY, digest TEXT NOT NULL, outcomes BLOB NOT NULL, seconds REAL NOT NULL
-);
+    kind TEXT NOT NULL, number INTEGER NOT NULL, digest TEXT NOT NULL, outcomes BLOB NOT NULL,
+    seconds REAL NOT NULL, PRIMARY KEY (kind, number)
+) WITHOUT ROWID;
 -- One row. seconds: that the run has taken, all its processes added up, whatever they did.
 CREATE TABLE duration (run INTEGER PRIMARY KEY CHECK (run = 0), seconds REAL NOT NULL);
 """
@@ -69,7 +74,14 @@ class ConformJournal(Journal):
         about = self.about()
         return about.get(_DEVICES) or [about["device"]["name"]]
 
-    def keep(self, number: int, digest: str, outcomes: Any, seconds: float) -> None:
+    def keep(
+        self,
+        number: int,
+        digest: str,
+        outcomes: Any,
+        seconds: float,
+        kind: RoundKind = "operators",
+    ) -> None:
         """Keep a round, in one transaction.
 
         Args:
@@ -77,22 +89,23 @@ class ConformJournal(Journal):
             digest: digest of the models that were drawn for it.
             outcomes: what came of them, as plain JSON values.
             seconds: time that the rounds up to its end took.
+            kind: what was drawn.
 
         """
         packed = zlib.compress(json.dumps(outcomes, separators=(",", ":")).encode(), 1)
         self._db.execute(
-            "INSERT INTO rounds VALUES (?, ?, ?, ?)", (number, digest, packed, seconds)
+            "INSERT INTO rounds VALUES (?, ?, ?, ?, ?)", (kind, number, digest, packed, seconds)
         )
 
-    def has(self, number: int) -> bool:
+    def has(self, number: int, kind: RoundKind = "operators") -> bool:
         """Return whether a round has ended."""
-        found = self._db.execute("SELECT 1 FROM rounds WHERE number = ?", (number,)).fetchone()
-        return found is not None
+        query = "SELECT 1 FROM rounds WHERE kind = ? AND number = ?"
+        return self._db.execute(query, (kind, number)).fetchone() is not None
 
-    def kept(self, number: int) -> tuple[str, Any] | None:
+    def kept(self, number: int, kind: RoundKind = "operators") -> tuple[str, Any] | None:
         """Return the digest and the outcomes of a round; None where it has not ended."""
         row = self._db.execute(
-            "SELECT digest, outcomes FROM rounds WHERE number = ?", (number,)
+            "SELECT digest, outcomes FROM rounds WHERE kind = ? AND number = ?", (kind, number)
         ).fetchone()
         if row is None:
             return None

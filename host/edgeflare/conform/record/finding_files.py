@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
-from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
+from edgeflare.conform.drafts.file_operators import FileOperator, file_graph, file_operators
+from edgeflare.conform.drafts.model_reading import graph_draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, Values
@@ -124,9 +125,14 @@ class StoredModel:
     model: DraftedModel
 
     @property
-    def operands(self) -> tuple[tuple[Values, ...], ...]:
-        """For each operator what it is given alone; no values for what another one feeds."""
-        return self.draft.by_node(self.files.operands)
+    def is_graph(self) -> bool:
+        """Whether it is of operators that are right alone, and wrong together."""
+        return len(self.finding.smallest.operators) > 1 or bool(self.finding.arrangement)
+
+    @property
+    def whole(self) -> PosedModel:
+        """The model with what it is given."""
+        return PosedModel(self.model.graph, self.files.operands, self.finding.smallest.rows)
 
 
 def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
@@ -143,16 +149,31 @@ def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
     name = finding.smallest.file
     files = load_finding(directory, name)
     source = str(directory.path / name)
+    if finding.arrangement or len(finding.smallest.operators) > 1:
+        return _stored_graph(finding, files, source)
     operators = file_operators(files.model, source)
     graphs = {operator.place: _graph(operator, source) for operator in operators}
     draft = Draft(tuple(_nodes(operators, graphs, source)))
     found = StoredModel(finding, files, draft, drafted(draft, graphs))
     if not _fits(found):
-        raise UserError(
-            f"{source} is not what the arrays beside it were stored for: run `edgeflare conform`"
-            " again"
-        )
+        raise _not_as_stored(source)
     return found
+
+
+def _stored_graph(finding: FoundFault, files: FindingFiles, source: str) -> StoredModel:
+    """Return the model of operators that are wrong together."""
+    graph = file_graph(files.model, source)
+    alone = tuple(graph.alone(place) for place in range(len(graph.nodes)))
+    found = StoredModel(finding, files, graph_draft(graph), DraftedModel(graph, alone))
+    if not _fits(found):
+        raise _not_as_stored(source)
+    return found
+
+
+def _not_as_stored(source: str) -> UserError:
+    return UserError(
+        f"{source} is not what the arrays beside it were stored for: run `edgeflare conform` again"
+    )
 
 
 def _graph(one: FileOperator, source: str) -> OperatorGraph:

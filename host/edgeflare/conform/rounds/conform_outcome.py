@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
-
-import msgspec
 
 from edgeflare.conform.drafts.coverage import Coverage, CoverageFigure
 from edgeflare.conform.execution.model_opener import HOST_KERNELS
@@ -22,9 +19,6 @@ from edgeflare.conform.record.conform_document import (
 from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.conformance import Conformance
-
-_MOST_PAIRS: Final = 1000
-"""Uncovered pairs that the document lists: there are tens of thousands."""
 
 
 def conform_outcome(
@@ -60,6 +54,7 @@ def conform_outcome(
         stopped_by=stopped_by,
         seconds=round(seconds, 3),
         models=conformance.models,
+        graphs=conformance.graphs,
         coverage=_coverage(coverage),
         cells=_cells(conformance),
         findings=tuple(finding.entry() for finding in findings),
@@ -69,12 +64,11 @@ def conform_outcome(
 
 
 def _coverage(coverage: Coverage) -> ConformCoverage:
-    figures, uncovered = coverage.figures(), coverage.uncovered()
+    figures = coverage.figures()
     return ConformCoverage(
         cells=_share(figures["cells"]),
         buckets=_share(figures["buckets"]),
-        pairs=_share(figures["pairs"]),
-        uncovered=msgspec.structs.replace(uncovered, pairs=uncovered.pairs[:_MOST_PAIRS]),
+        uncovered=coverage.uncovered(),
     )
 
 

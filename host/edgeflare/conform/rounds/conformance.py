@@ -10,6 +10,7 @@ from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.record.conform_document import TriedGraphs
 from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
@@ -49,6 +50,7 @@ class Conformance:
         observations: observations of each cell, in the order in which they were made.
         nodes: the models of the observations, as they were drawn.
         joined: drafts whose whole graph is not what its operators are one after the other.
+        graphs: what came of graphs; None where none were asked for.
 
     """
 
@@ -59,6 +61,7 @@ class Conformance:
     )
     nodes: defaultdict[Cell, list[DraftNode]] = field(default_factory=lambda: defaultdict(list))
     joined: list[JudgedDraft] = field(default_factory=list)
+    graphs: TriedGraphs | None = None
 
     def add(self, judged: JudgedDraft) -> None:
         """Add what was said of a draft."""

@@ -15,11 +15,11 @@ from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import Draft, DraftNode, DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import run_padded
-from edgeflare.conform.operator_graph import OperatorGraph, Values
+from edgeflare.conform.graphs.graph_verdict import judge_wholes
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.draft_models import PosedDraft, posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged
 
@@ -144,7 +144,8 @@ def _judge_whole(
     }
     models = [several[number].whole for number in expected]
     judged = judge_wholes(models, list(expected.values()), arms)
-    return {number: judgement for number, (judgement, _) in zip(expected, judged, strict=True)}
+    pairs = zip(expected, judged, strict=True)
+    return {number: one for number, (one, _) in pairs if one is not None}
 
 
 JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
@@ -253,87 +254,3 @@ def _judged(
 ) -> KernelJudgement:
     specification = known_operators()[node.operator]
     return judged(specification, node.type, model.graph, model.operands, answers)
-
-
-JudgedWhole = tuple[KernelJudgement, Mapping[str, ModelAnswer]]
-"""What is said of a whole graph, and the answers of the arms that were asked."""
-
-
-def judge_wholes(
-    models: Sequence[PosedModel],
-    expected: Sequence[Sequence[Values]],
-    arms: Sequence[KernelArm],
-) -> list[JudgedWhole]:
-    """Run whole graphs on the device, and on the twin what would count.
-
-    Args:
-        models: the graphs with the values that they are given.
-        expected: what their operators answer on the device one after the other.
-        arms: the device first, then the twin.
-
-    """
-    device, twin, *_ = arms
-    found: list[JudgedWhole] = [
-        (judged_whole(model, by_arm[DEVICE], results), by_arm)
-        for model, results, by_arm in zip(
-            models, expected, run_padded([device], models), strict=True
-        )
-    ]
-
-    def ask(places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
-        for at, answer in zip(places, answers, strict=True):
-            both = {**found[at][1], twin.name: answer}
-            found[at] = (judged_whole(models[at], both[DEVICE], expected[at], answer), both)
-
-    counted = [at for at, (judgement, _) in enumerate(found) if judgement.counted]
-    beside = run_padded([twin], [models[at] for at in counted])
-    ask(counted, [by_arm[twin.name] for by_arm in beside])
-    # Beside other models the twin may survive by what lies in memory there.
-    lost = [at for at in counted if found[at][0].counted and found[at][0].verdict in LOST]
-    before = [found[at][1][twin.name] for at in lost]
-    ask(lost, twin.run_alone([models[at] for at in lost], before))
-    return found
-
-
-def judge_joined(
-    several: Sequence[PosedDraft], arms: Sequence[KernelArm]
-) -> list[JudgedWhole | None]:
-    """Run drafts on the device operator by operator, and then whole; see `judge_wholes`.
-
-    Args:
-        several: drafts of several operators.
-        arms: the device first, then the twin.
-
-    Returns:
-        None for a draft of which an operator gave no answer.
-
-    """
-    answered: list[list[ModelAnswer | None]] = [[] for _ in several]
-    for at in range(max((len(posed_draft.draft.nodes) for posed_draft in several), default=0)):
-        _answer_place(at, several, answered, arms[0])
-    results = [
-        posed_draft.results(answers) for posed_draft, answers in zip(several, answered, strict=True)
-    ]
-    expected = {at: result for at, result in enumerate(results) if result is not None}
-    judged = judge_wholes([several[at].whole for at in expected], list(expected.values()), arms)
-    by_place = dict(zip(expected, judged, strict=True))
-    return [by_place.get(at) for at in range(len(several))]
-
-
-def _answer_place(
-    at: int,
-    several: Sequence[PosedDraft],
-    answered: Sequence[list[ModelAnswer | None]],
-    device: KernelArm,
-) -> None:
-    """Run the nodes at one place of all drafts that are so long."""
-    models = {
-        number: model
-        for number, posed_draft in enumerate(several)
-        if at < len(posed_draft.draft.nodes)
-        and (model := posed_draft.alone(at, answered[number])) is not None
-    }
-    answers = dict(zip(models, run_padded([device], list(models.values())), strict=True))
-    for number, posed_draft in enumerate(several):
-        if at < len(posed_draft.draft.nodes):
-            answered[number].append(answers[number][DEVICE] if number in answers else None)

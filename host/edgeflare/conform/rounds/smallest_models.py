@@ -16,6 +16,7 @@ from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_issues import KnownFaults
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
@@ -28,7 +29,6 @@ from edgeflare.conform.rounds.draft_verdict import (
     judge_lost,
     judge_packed,
 )
-from edgeflare.conform.rounds.joint_findings import JoinedFindings
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory
@@ -92,6 +92,7 @@ class _Shrunk:
 
 def found_findings(
     rounds: ConformRounds,
+    failing: Sequence[FailingGraph],
     directory: RunDirectory,
     known: KnownFaults,
     observer: ShrinkObserver,
@@ -101,6 +102,7 @@ def found_findings(
 
     Args:
         rounds: rounds that have ended.
+        failing: graphs that were drawn, and fail.
         directory: the run directory.
         known: what is known of faults, and which do not count.
         observer: is shown the progress.
@@ -114,7 +116,7 @@ def found_findings(
     groups = sorted(rounds.groups, key=lambda group: (not group.key.counted, group.key))
     graphs = NodeGraphs(rounds.given)
     shrunk = [_begun(group, rounds, graphs) for group in groups]
-    joined = JoinedFindings(rounds)
+    joined = GraphFindings([*failing, *_joined(rounds)], rounds.arms)
 
     def show() -> None:
         done = sum(progress.asking is None for progress in shrunk)
@@ -137,6 +139,15 @@ def found_findings(
         for finding in joined.stored(numbers[len(shrunk) :], directory, known.accepted)
     ]
     return sorted(found, key=lambda finding: finding.number)
+
+
+def _joined(rounds: ConformRounds) -> list[FailingGraph]:
+    """Return MEMO's graphs that answer otherwise than their operators one by one."""
+    return [
+        FailingGraph(posed(one.draft, rounds.given).whole, one.whole)
+        for one in rounds.state.joined
+        if one.whole is not None
+    ]
 
 
 def _numbers(counted: Sequence[bool]) -> list[int]:

@@ -1,9 +1,10 @@
-"""Whether a graph of several operators answers as its operators do, one after the other.
+"""Whether a graph of operators answers as its operators do, one after the other.
 
 No tolerance is needed for that: each operator alone is given what the one before it answered, and
 the results agree to the bit. Where they do not, a delegate has fused operators and rounds less
-often; then the exact answer decides, with what lies between as it is and rounded to its type. What
-the twin joins to the same bits does not count.
+often; then the exact answer decides, with what lies between as it is and rounded to its type. In a
+graph of one operator nothing can be fused, so that a quantized result has to be the same. What the
+twin joins to the same bits does not count.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ from edgeflare.conform.verdict.right_values import same_bits
 
 _FLOAT_ROUNDINGS = 8
 """Roundings of float32 that a fused operator may add or leave out."""
+
+_UNKNOWN = 1e-3
+"""Share of the largest value by which fused float operators may be off whose arithmetic is not
+known."""
 
 _DIFFERENT = 4.0
 """The error of a value that had to be equal, and is not."""
@@ -69,15 +74,35 @@ def judged_whole(
     if all(map(_are_equal, answer.outputs, expected)):
         return KernelJudgement("right")
     rows = range(len(answer.outputs[0]))
-    errors = _errors(model, answer, _otherwise(answer, None), rows)
+    errors = _errors(model, answer.outputs, _otherwise(answer, None), rows, expected)
     usual = usual_rows(model.graph, model.operands, len(rows))
     if _worst(errors[usual]) > 1:
-        own = _errors(model, answer, _otherwise(answer, twin), np.flatnonzero(usual).tolist())
+        places = np.flatnonzero(usual).tolist()
+        own = _errors(model, answer.outputs, _otherwise(answer, twin), places, expected)
         return _wrong("device", own) if _worst(own) > 1 else _wrong("shared", errors[usual])
     if _worst(errors[~usual]) > 1:
         return _wrong("undefined", errors[~usual])
     worst = _worst(errors)
     return KernelJudgement("rounding", worst=worst, unit="steps", detail="operators are fused")
+
+
+def are_right(model: PosedModel, expected: Sequence[Values]) -> bool:
+    """Return whether what the operators of a graph answer one after the other is right itself.
+
+    Args:
+        model: the graph with the values that it is given.
+        expected: (rows, *shape) for each result.
+
+    """
+    if len(model.graph.nodes) == 1 or not _is_known(model.graph):
+        return True  # they are what the graph is compared with
+    usual = np.flatnonzero(usual_rows(model.graph, model.operands, len(expected[0]))).tolist()
+    everywhere = [np.ones(one.shape, np.bool_) for one in expected]
+    return _worst(_errors(model, expected, everywhere, usual, expected)) <= 1
+
+
+def _is_known(graph: OperatorGraph) -> bool:
+    return all(node.operator in known_operators() for node in graph.nodes)
 
 
 def _without_answer(failure: RunFailure, twin: ModelAnswer | None) -> KernelJudgement:
@@ -196,18 +221,62 @@ class _Expected:
 
 
 def _errors(
-    model: PosedModel, answer: ModelAnswer, among: Sequence[Places], rows: Sequence[int]
+    model: PosedModel,
+    answers: Sequence[Values],
+    among: Sequence[Places],
+    rows: Sequence[int],
+    expected: Sequence[Values],
 ) -> Errors:
     """Return the largest error of each of some rows, in steps of what is allowed.
 
     Args:
         model: the graph with the values that it is given.
-        answer: answer to all rows.
+        answers: answers to all rows.
         among: values of each result that are looked at: (rows, *shape).
         rows: some of them.
+        expected: what its operators answer one after the other: (rows, *shape) for each result.
 
     """
-    return np.array([_row_error(model, answer.outputs, among, row) for row in rows])
+    errors = [0.0 for _ in rows]
+    if _is_known(model.graph):
+        errors = [_row_error(model, answers, among, row) for row in rows]
+    if len(model.graph.nodes) > 1 and _is_known(model.graph):
+        return np.array(errors)
+    values = [model.graph.values[at] for at in model.graph.outputs]
+    apart = [
+        max((_apart(*one) for one in zip(values, by_row, strict=True)), default=0.0)
+        for by_row in (
+            [_row(*three, row) for three in zip(answers, expected, among, strict=True)]
+            for row in rows
+        )
+    ]
+    return np.maximum(errors, apart)
+
+
+_Row = tuple[Values, Values, Places]
+
+
+def _row(answers: Values, expected: Values, among: Places, row: int) -> _Row:
+    return answers[row], expected[row], among[row]
+
+
+def _apart(value: GraphValue, one: _Row) -> float:
+    """Return how far an answer lies from that of the operators one after the other.
+
+    Of a float the largest difference over what is allowed of one whose arithmetic is not known; of
+    a quantized result twice the steps, since none is allowed.
+    """
+    answer, expected, among = one
+    if not among.any():
+        return 0.0
+    if value.dtype.startswith("float"):
+        ends = np.asarray(expected, np.float64)
+        size = float(np.max(np.abs(ends), where=np.isfinite(ends), initial=0.0))
+        far = np.abs(np.asarray(answer, np.float64) - ends)[among & np.isfinite(ends)]
+        return float(np.max(far, initial=0.0)) / (_UNKNOWN * size + _TINIEST)
+    if answer.dtype.kind not in "iu":
+        return _DIFFERENT if (among & (answer != expected)).any() else 0.0
+    return 2 * float(np.max(np.abs(answer.astype(np.float64) - expected), where=among, initial=0.0))
 
 
 def _row_error(
@@ -227,9 +296,16 @@ def _row_error(
             _evaluate(graph, node, tensors, expected)
         errors = [
             expected[at].error(raw[row], places[row])
+            if at in expected
+            else _given_error(tensors[at], raw[row], places[row])
             for at, raw, places in zip(graph.outputs, answers, among, strict=True)
         ]
     return max(errors, default=0.0)
+
+
+def _given_error(known: _Known, raw: Values, among: Places) -> float:
+    """Return the error of a result that is what the graph is given."""
+    return _DIFFERENT if (among & ~same_bits(raw, known.once.raw)).any() else 0.0
 
 
 def _evaluate(

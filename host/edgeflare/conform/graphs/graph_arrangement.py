@@ -1,0 +1,74 @@
+"""What is particular in how the operators of a graph hang together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
+
+VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+"""Operators whose results runtimes let share the memory of their operands."""
+
+
+def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
+    """Return how the operators of a graph hang together, in words that stand for conditions.
+
+    Of a graph from which nothing can be left out all of them are needed.
+
+    Args:
+        graph: the graph.
+        invocation: how it is invoked; empty for its rows in their order.
+
+    """
+    asked = (f"invoked {invocation}",) if invocation else ()
+    return tuple(dict.fromkeys((*_outputs(graph), *_reads(graph), *_views(graph), *asked)))
+
+
+def _outputs(graph: OperatorGraph) -> Iterator[str]:
+    if set(graph.inputs) & set(graph.outputs):
+        yield "an input is an output"
+    if len(set(graph.outputs)) < len(graph.outputs):
+        yield "two outputs are one tensor"
+    read = _readers(graph)
+    for node in graph.nodes:
+        for at in node.outputs:
+            if at in graph.outputs and read[at]:
+                yield f"the result of {node.operator} is read and is an output"
+            if at not in graph.outputs and not read[at]:
+                yield f"a result of {node.operator} is read by nothing"
+
+
+def _reads(graph: OperatorGraph) -> Iterator[str]:
+    read, makers = _readers(graph), _makers(graph)
+    for node in graph.nodes:
+        given = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
+        if max(Counter(given).values(), default=0) > 1:
+            yield f"{node.operator} reads one tensor twice"
+        made = Counter(id(makers[at]) for at in set(given) if at in makers)
+        if max(made.values(), default=0) > 1:
+            yield f"{node.operator} reads two results of one operator"
+    for at, value in enumerate(graph.values):
+        if value.values is None and read[at] > 1:
+            what = f"the result of {makers[at].operator}" if at in makers else "an input"
+            yield f"{what} is read by several"
+        elif value.values is not None and read[at] > 1:
+            yield "a constant is read by several"
+
+
+def _views(graph: OperatorGraph) -> Iterator[str]:
+    makers = _makers(graph)
+    for node in graph.nodes:
+        maker = makers.get(node.inputs[0]) if node.operator in VIEWS else None
+        if maker is not None and maker.operator in VIEWS:
+            yield "a view of a view"
+
+
+def _readers(graph: OperatorGraph) -> Counter[int]:
+    """Return how many operators read each tensor."""
+    return Counter(at for node in graph.nodes for at in set(node.inputs))
+
+
+def _makers(graph: OperatorGraph) -> dict[int, GraphNode]:
+    return {at: node for node in graph.nodes for at in node.outputs}

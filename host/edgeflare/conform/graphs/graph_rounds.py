@@ -1,0 +1,134 @@
+"""The rounds of a run in which graphs are drawn, run and judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
+from edgeflare.conform.graphs.graph_drawing import GraphDrawing
+from edgeflare.conform.graphs.graph_findings import FailingGraph
+from edgeflare.conform.graphs.graph_parts import graphs_digest
+from edgeflare.conform.graphs.graph_verdict import Invocation, JudgedGraph, judge_graphs
+from edgeflare.conform.record.conform_document import TriedGraphs
+from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.errors import UserError
+from edgeflare.record.journal import reporting_damage
+
+GRAPHS_OF_ROUND: Final = 192
+"""Graphs of a round; a worker process starts for each operator in the longest of them."""
+
+
+class SpentSeconds(Protocol):
+    """Counts the seconds of a run.
+
+    Attributes:
+        spent: what counts to the limit.
+
+    """
+
+    @property
+    def spent(self) -> float:
+        """See the class."""
+
+    def note(self) -> None:
+        """Keep what the run has taken."""
+
+
+@dataclass(slots=True)
+class GraphRounds:
+    """Runs rounds of graphs, those of the journal again without running graphs.
+
+    Attributes:
+        arms: the device first, then the host's kernel sets.
+        drawing: draws graphs.
+        journal: keeps each round.
+        failing: graphs whose operators are right alone, and wrong together.
+        verdicts: how many graphs have each verdict; "alone" of those of which an operator is wrong
+            alone.
+
+    """
+
+    arms: Sequence[KernelArm]
+    drawing: GraphDrawing
+    journal: ConformJournal
+    failing: list[FailingGraph] = field(default_factory=list)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    _number: int = 0
+
+    @property
+    def kept(self) -> bool:
+        """Whether the journal has the next round."""
+        return self.journal.has(self._number, "graphs")
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """How many operators and types the device took, and of how many."""
+        return self.drawing.taken
+
+    @property
+    def tried(self) -> TriedGraphs:
+        """What the document says of them."""
+        verdicts = dict(sorted(self.verdicts.items()))
+        return TriedGraphs(
+            tried=sum(verdicts.values()), pairs=len(self.drawing.pairs), verdicts=verdicts
+        )
+
+    def draw(self, count: int, spent: SpentSeconds) -> int:
+        """Run a round of graphs; return how many were run.
+
+        Args:
+            count: most graphs.
+            spent: knows how many seconds the run has spent.
+
+        Raises:
+            UserError: the journal's round is of other graphs.
+
+        """
+        models = self.drawing.ask(count)
+        if not models:
+            return 0
+        judged = self._judged(models, spent)
+        self.drawing.tell(judged)
+        for model, one in zip(models, judged, strict=True):
+            self.verdicts["alone" if one.judgement is None else one.judgement.verdict] += 1
+            if one.judgement is not None and one.fails:
+                self.failing.append(FailingGraph(model, one.judgement, one.invocation))
+        return len(models)
+
+    def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
+        digest, number = graphs_digest(models), self._number
+        self._number += 1
+        if (kept := self.journal.kept(number, "graphs")) is None:
+            judged = judge_graphs(models, self.arms)
+            outcomes = list(map(_to_json, judged))
+            self.journal.keep(number, digest, outcomes, spent.spent, "graphs")
+            spent.note()
+            return judged
+        if kept[0] != digest:
+            raise UserError(
+                f"{self.journal.path}: this installation draws other graphs than those of round"
+                f" {number}: go on with the version that began the run, or begin another"
+            )
+        with reporting_damage(self.journal.path):
+            return list(map(_from_json, kept[1]))
+
+
+def _to_json(one: JudgedGraph) -> list[Any]:
+    said = None if one.judgement is None else msgspec.to_builtins(one.judgement)
+    return [said, list(one.taken), one.invocation]
+
+
+def _from_json(values: Sequence[Any]) -> JudgedGraph:
+    said, taken, invocation = values
+    judgement = None if said is None else msgspec.convert(said, KernelJudgement)
+    return JudgedGraph(
+        judgement,
+        tuple(msgspec.convert(taken, list[bool | None])),
+        msgspec.convert(invocation, Invocation),
+    )

@@ -1,0 +1,164 @@
+"""Whether graphs answer as their operators one by one, however they are invoked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.graphs.graph_parts import traced
+from edgeflare.conform.operator_graph import Values
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
+
+Invocation = Literal["", "in another order"]
+"""How a graph is invoked: its rows in their order, or backwards."""
+
+_ORDERED = 3
+"""Operators of a graph from which on it is invoked in another order, too: no smaller one was ever
+seen to mind, and on an accelerator that takes as long as another pair."""
+
+INVOCATIONS: tuple[Invocation, ...] = ("", "in another order")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGraph:
+    """What is said of a graph.
+
+    Attributes:
+        judgement: whether it answers as its operators one by one; None where one of them is wrong
+            alone, or gave no answer.
+        taken: whether the device took each operator alone; None of one that was not run.
+        invocation: how it was invoked when it failed.
+        answers: the answers of the arms that were asked, by their names.
+        expected: what its operators answer one by one, (rows, *shape) for each result.
+
+    """
+
+    judgement: KernelJudgement | None
+    taken: tuple[bool | None, ...]
+    invocation: Invocation = ""
+    answers: Mapping[str, ModelAnswer] | None = None
+    expected: tuple[Values, ...] = ()
+
+    @property
+    def fails(self) -> bool:
+        """Whether its operators are right alone, and wrong together."""
+        return self.judgement is not None and self.judgement.is_finding
+
+
+def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> list[JudgedGraph]:
+    """Run graphs on the device, their operators one by one and all of them.
+
+    Args:
+        models: the graphs, and what they are given.
+        arms: the device first, then the twin, which is asked where a failure would count.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    traces = traced(models, arms[0])
+    found = [
+        JudgedGraph(None, trace.taken(model.graph), expected=trace.expected(model.graph) or ())
+        for model, trace in zip(models, traces, strict=True)
+    ]
+    for invocation in INVOCATIONS:
+        places = [
+            at
+            for at, trace in enumerate(traces)
+            if trace.expected(models[at].graph) is not None
+            and not found[at].fails
+            and (not invocation or len(models[at].graph.nodes) >= _ORDERED)
+        ]
+        several = [models[at] for at in places]
+        expected = [found[at].expected for at in places]
+        judged = judge_wholes(several, expected, arms, invocation)
+        for at, (said, answers) in zip(places, judged, strict=True):
+            found[at] = replace(found[at], judgement=said, invocation=invocation, answers=answers)
+    return found
+
+
+JudgedWhole = tuple[KernelJudgement | None, Mapping[str, ModelAnswer]]
+"""What is said of a whole graph, and the answers of the arms that were asked."""
+
+
+def judge_wholes(
+    models: Sequence[PosedModel],
+    expected: Sequence[Sequence[Values]],
+    arms: Sequence[KernelArm],
+    invocation: Invocation = "",
+) -> list[JudgedWhole]:
+    """Run whole graphs on the device, and on the twin what would count.
+
+    Args:
+        models: the graphs, and what they are given.
+        expected: what their operators answer on the device one by one, (rows, *shape) each.
+        arms: the device first, then the twin.
+        invocation: how they are invoked.
+
+    """
+    device, twin, *_ = arms
+    found: list[JudgedWhole] = [
+        (_judged(model, answer, results, None), {DEVICE: answer})
+        for model, results, answer in zip(
+            models, expected, _answers(models, device, invocation), strict=True
+        )
+    ]
+    counted = [at for at, (one, _) in enumerate(found) if one is not None and one.counted]
+    theirs = _answers([models[at] for at in counted], twin, invocation)
+    for at, answer in zip(counted, theirs, strict=True):
+        both = {**found[at][1], twin.name: answer}
+        found[at] = _judged(models[at], both[DEVICE], expected[at], answer), both
+    return _lost_again(models, expected, found, twin)
+
+
+def _lost_again(
+    models: Sequence[PosedModel],
+    expected: Sequence[Sequence[Values]],
+    found: Sequence[JudgedWhole],
+    twin: KernelArm,
+) -> list[JudgedWhole]:
+    """Run on the twin alone what the device does not survive.
+
+    Beside other models the twin may survive by what lies in memory there.
+    """
+    again = list(found)
+    lost = [
+        at
+        for at, (one, _) in enumerate(found)
+        if one is not None and one.counted and one.verdict in LOST
+    ]
+    before = [found[at][1][twin.name] for at in lost]
+    for at, answer in zip(lost, twin.run_alone([models[at] for at in lost], before), strict=True):
+        both = {**found[at][1], twin.name: answer}
+        again[at] = _judged(models[at], both[DEVICE], expected[at], answer), both
+    return again
+
+
+def _judged(
+    model: PosedModel, answer: ModelAnswer, expected: Sequence[Values], twin: ModelAnswer | None
+) -> KernelJudgement | None:
+    said = judged_whole(model, answer, expected, twin)
+    return said if not said.is_finding or are_right(model, expected) else None
+
+
+def _answers(
+    models: Sequence[PosedModel], arm: KernelArm, invocation: Invocation
+) -> list[ModelAnswer]:
+    """Return an arm's answers to graphs, in the order of their rows however they are invoked."""
+    asked = [one if not invocation else _backwards(one) for one in models]
+    answers = [one[arm.name] for one in run_padded([arm], asked)]
+    if not invocation:
+        return answers
+    return [
+        replace(one, outputs=tuple(values[::-1].copy() for values in one.outputs))
+        for one in answers
+    ]
+
+
+def _backwards(model: PosedModel) -> PosedModel:
+    return replace(model, operands=tuple(one[::-1].copy() for one in model.operands))

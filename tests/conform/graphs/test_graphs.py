@@ -1,0 +1,214 @@
+"""Graphs of operators: drawn, taken apart, judged, shrunk, and gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conforming import ExactArm, a_header
+from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.execution.model_opener import HostOpener
+from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.graphs.graph_arrangement import arrangement
+from edgeflare.conform.graphs.graph_drawing import GraphDrawing
+from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.graph_parts import GraphTrace, graphs_digest, part_of, traced
+from edgeflare.conform.graphs.graph_rounds import GraphRounds
+from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
+from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Quantization
+from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.errors import UserError
+from edgeflare.record.json_types import plain_json
+from edgeflare.run.run_directory import RunDirectory
+
+FEW = chosen_cells(("ADD", "MUL", "NEG", "RESHAPE", "SPLIT", "SUM"), ("float32",))
+TENSOR = GraphValue("float32", (2, 3))
+
+
+def _posed(graph: OperatorGraph, seed: int = 0) -> PosedModel:
+    rng = np.random.default_rng(seed)
+    drawn = (rng.uniform(-4, 4, (2, *graph.values[at].shape)) for at in graph.inputs)
+    operands = tuple(
+        one.astype(graph.values[at].dtype) for one, at in zip(drawn, graph.inputs, strict=True)
+    )
+    return PosedModel(graph, operands)
+
+
+def _views() -> PosedModel:
+    """Return a view of a view that SUB writes over, while the first view is read later."""
+    axis = GraphValue("int32", (1,)).constant(np.zeros(1, np.int32))
+    wide = GraphValue("float32", (1, 2, 3))
+    squeeze = {"squeezeDims": (0,)}
+    nodes = (
+        GraphNode("ABS", (0,), (1,)),
+        GraphNode("EXPAND_DIMS", (1, 7), (2,)),
+        GraphNode("SQUEEZE", (2,), (3,), squeeze),
+        GraphNode("SUB", (3, 8), (4,)),
+        GraphNode("SQUEEZE", (2,), (5,), squeeze),
+        GraphNode("NEG", (4,), (6,)),
+    )
+    values = (TENSOR, TENSOR, wide, *[TENSOR] * 4, axis, TENSOR)
+    return _posed(OperatorGraph(values, nodes, (0, 8), (5, 6)))
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[list[PackingArm]]:
+    """The host's built-in kernels as the device, and XNNPACK."""
+    arms = [PackingArm(HostOpener("builtin")), PackingArm(HostOpener("xnnpack"))]
+    arms[0].name = "device"
+    yield arms
+    for one in arms:
+        one.close()
+
+
+@pytest.mark.slow
+def test_a_view_of_a_view_that_is_written_over_is_found_and_shrunk(
+    host: Sequence[PackingArm], tmp_path: Path
+) -> None:
+    model = _views()
+    (judged,) = judge_graphs([model], host)
+    assert judged.judgement is not None
+    assert (judged.judgement.verdict, judged.taken) == ("device", (True,) * 6)
+    findings = GraphFindings([FailingGraph(model, judged.judgement)], host)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    assert len(found.smallest.draft.nodes) == 5
+    assert "a view of a view" in found.arrangement
+    assert "the result of SQUEEZE is read by several" not in found.arrangement
+
+
+@pytest.mark.slow
+def test_kernels_without_a_known_fault_are_right(host: Sequence[PackingArm]) -> None:
+    cells = chosen_cells(("ADD", "CONV_2D", "MEAN", "RELU", "SPLIT"), ("float32", "int8"))
+    drawing = GraphDrawing(cells, np.random.default_rng(3))
+    models = drawing.ask(150)
+    judged = judge_graphs(models, host)
+    assert sum(one.judgement is not None for one in judged) > 140
+    assert not any(one.fails for one in judged)
+
+
+class _Clobbering(ExactArm):
+    """A device that writes over the result of an ADD that a SUM reads, if it is an output."""
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        answer, graph = super()._answer(model), model.graph
+        read = {at for node in graph.nodes if node.operator == "SUM" for at in node.inputs}
+        lost = {at for node in graph.nodes if node.operator == "ADD" for at in node.outputs} & read
+        outputs = zip(graph.outputs, answer.outputs, strict=True)
+        return ModelAnswer(tuple(-one - 1 if at in lost else one for at, one in outputs))
+
+
+def test_pairs_find_an_output_that_is_written_over(tmp_path: Path) -> None:
+    arms = (_Clobbering(), ExactArm("xnnpack"))
+    drawing = GraphDrawing(FEW, np.random.default_rng(0))
+    journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(FEW)))
+    rounds = GraphRounds(arms, drawing, journal)
+    rounds.draw(60, _Spent())
+    assert rounds.failing
+    assert rounds.tried.tried == 60
+    findings = GraphFindings(rounds.failing, arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    assert found.operator == "ADD then SUM"
+    assert found.arrangement[0] == "the result of ADD is read and is an output"
+    assert (found.counts, found.smallest.rows) == (True, 1)
+    _resumed(tmp_path, journal, rounds)
+
+
+def _resumed(folder: Path, journal: ConformJournal, before: GraphRounds) -> None:
+    """Take a round from the journal, and refuse it where other graphs are drawn."""
+    idle = (ExactArm(), ExactArm("xnnpack"))
+    again = GraphRounds(idle, GraphDrawing(FEW, np.random.default_rng(0)), journal)
+    assert again.kept
+    again.draw(60, _Spent())
+    assert not idle[0].models
+    assert again.verdicts == before.verdicts
+    assert [one.said for one in again.failing] == [one.said for one in before.failing]
+    other = GraphRounds(idle, GraphDrawing(FEW, np.random.default_rng(1)), journal)
+    with pytest.raises(UserError, match="draws other graphs than those of round 0"):
+        other.draw(60, _Spent())
+    journal.close()
+
+
+class _Spent:
+    """A clock that stands."""
+
+    spent = 1.0
+
+    def note(self) -> None:
+        """Do nothing."""
+
+
+def test_what_is_drawn_depends_on_the_generator_and_what_was_told() -> None:
+    def drawn(seed: int, *, failing: bool) -> list[str]:
+        drawing = GraphDrawing(FEW, np.random.default_rng(seed))
+        digests = []
+        for _ in range(3):
+            models = drawing.ask(50)
+            taken = [(not failing,) * len(one.graph.nodes) for one in models]
+            drawing.tell([JudgedGraph(None, one) for one in taken])
+            digests.append(graphs_digest(models))
+        return digests
+
+    assert drawn(0, failing=False) == drawn(0, failing=False)
+    assert drawn(0, failing=False)[0] != drawn(1, failing=False)[0]
+    assert drawn(0, failing=True)[1:] != drawn(0, failing=False)[1:]
+
+
+def test_parts_are_given_what_the_operators_left_out_answer_alone() -> None:
+    model = _views()
+    (trace,) = traced([model], ExactArm())
+    part = part_of(model, {3, 5}, trace)
+    assert part is not None
+    assert [one.operator for one in part.graph.nodes] == ["SUB", "NEG"]
+    assert (part.graph.inputs, part.graph.outputs) == ((3, 8), (6,))
+    assert np.array_equal(part.operands[0], np.abs(model.operands[0]))
+    (answer,) = ExactArm().run([part])
+    assert np.array_equal(answer.outputs[0], trace.tensors[6])
+    assert part_of(model, {5}, GraphTrace({}, {})) is None
+
+
+SCALED = GraphValue("int8", (2, 3), Quantization((0.5,), 3))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs", "words"),
+    [
+        ([GraphNode("MUL", (0, 0), (1,))], (1,), ["MUL reads one tensor twice"]),
+        ([GraphNode("NEG", (0,), (1,))], (0, 1), ["an input is an output"]),
+        ([GraphNode("NEG", (0,), (1,))], (1, 1), ["two outputs are one tensor"]),
+        (
+            [GraphNode("NEG", (0,), (1,)), GraphNode("ABS", (0,), (2,))],
+            (2,),
+            ["a result of NEG is read by nothing", "an input is read by several"],
+        ),
+        (
+            [GraphNode("SPLIT", (0,), (1, 2)), GraphNode("ADD", (1, 2), (3,))],
+            (3,),
+            ["ADD reads two results of one operator"],
+        ),
+    ],
+)
+def test_an_arrangement_is_named(
+    nodes: Sequence[GraphNode], outputs: tuple[int, ...], words: list[str]
+) -> None:
+    graph = OperatorGraph((SCALED,) * 4, tuple(nodes), (0,), outputs)
+    assert list(arrangement(graph)) == words
+
+
+def test_one_operator_that_reads_a_tensor_twice_may_not_be_a_step_off() -> None:
+    class Squaring(ExactArm):
+        def _answer(self, model: PosedModel) -> ModelAnswer:
+            answer = super()._answer(model)
+            twice = model.graph.nodes[0].inputs == (0, 0)
+            return ModelAnswer(tuple(one - twice for one in answer.outputs))
+
+    options = {"fusedActivationFunction": "NONE"}
+    graph = OperatorGraph((SCALED, SCALED), (GraphNode("MUL", (0, 0), (1,), options),), (0,), (1,))
+    (judged,) = judge_graphs([_posed(graph)], (Squaring(), ExactArm("xnnpack")))
+    assert judged.judgement is not None
+    assert (judged.judgement.verdict, judged.judgement.counted) == ("device", True)
