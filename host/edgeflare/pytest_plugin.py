@@ -1,7 +1,4 @@
-"""The pytest plugin: a search as a test, whose failure shows the worst finding.
-
-    def test_the_release_decides_as_its_original(edgeflare):
-        assert_decides_alike(edgeflare.search("models/my_pair", total_queries=5000))
+"""The pytest plugin: searches, surveys and checks as tests, by the fixture `edgeflare`.
 
 Installed with edgeflare; `--edgeflare-device` says on what, `--edgeflare-out` where runs are kept.
 pytest loads this file in every session, so it imports the rest where that is used.
@@ -10,11 +7,9 @@ pytest loads this file in every session, so it imports the rest where that is us
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
-from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -23,6 +18,13 @@ from edgeflare.pytest_check import (
     CheckResult,
     assert_may_ship,
     check_in_test,
+)
+from edgeflare.pytest_search import (
+    Result,
+    assert_decides_alike,
+    require_one_of,
+    require_within,
+    search_in_test,
 )
 from edgeflare.pytest_survey import (
     SurveyArguments,
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from edgeflare.devices.device import Device
-    from edgeflare.run.run_document import Finding, RunDocument
 
 __all__ = [
     "CheckResult",
@@ -86,35 +87,6 @@ def pytest_configure(config: pytest.Config) -> None:
             find_profiles(names, granted(True))  # read only: whoever opens them needs the trust
         except UserError as error:
             raise pytest.UsageError(str(error)) from None
-
-
-@dataclass(frozen=True)
-class Result:
-    """A search that has ended.
-
-    Attributes:
-        document: what run.json holds.
-        path: directory of the run.
-
-    """
-
-    document: dict[str, Any]
-    path: Path
-
-    @property
-    def deviations(self) -> list[dict[str, Any]]:
-        """Seeds that deviate themselves, then findings; in each part failures come first."""
-        from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
-        from edgeflare.run.run_document import from_json  # noqa: PLC0415
-
-        typed = from_json(self.document)
-        lists = {"deviating_seeds": typed.deviating_seeds, "findings": typed.findings}
-        stored = {(key, entry["seed_id"]): entry for key in lists for entry in self.document[key]}
-        return [
-            stored[key, entry.seed_id]
-            for key, entries in lists.items()
-            for entry in worst_first(entries)
-        ]
 
 
 class EdgeFlare:
@@ -174,15 +146,14 @@ class EdgeFlare:
         __tracebackhide__ = True
         from edgeflare.core.goal import Find, Goal  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
-        from edgeflare.outside_text import json_value  # noqa: PLC0415
         from edgeflare.record.json_file import MOST  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
 
-        _check("rng_seed", rng_seed, 0, MOST, whole=True)
-        _check("min_strength", min_strength, 0.0, 1.0)
-        _check("within", None if within == "default" else within, 0.0)
-        _check("shrink", shrink, 0, MOST, whole=True)
-        _check_choice("find", find, [target.value for target in Find])
+        require_within("rng_seed", rng_seed, 0, MOST, whole=True)
+        require_within("min_strength", min_strength, 0.0, 1.0)
+        require_within("within", None if within == "default" else within, 0.0)
+        require_within("shrink", shrink, 0, MOST, whole=True)
+        require_one_of("find", find, [target.value for target in Find])
         plan = Plan(
             strategy=strategy,
             goal=Goal(Find(find)),
@@ -200,10 +171,9 @@ class EdgeFlare:
         )
         path = self._next_folder()
         try:
-            _search(
+            return search_in_test(
                 Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
             )
-            return Result(json_value((path / "run.json").read_bytes()), path)
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
 
@@ -268,15 +238,15 @@ class EdgeFlare:
         from edgeflare.errors import EdgeFlareError, UserError  # noqa: PLC0415
         from edgeflare.record.json_file import MOST  # noqa: PLC0415
 
-        _check("rng_seed", rng_seed, 0, MOST, whole=True)
-        _check("precision", precision, 1e-6, 0.5)
-        _check("device_queries", device_queries, 1, MOST, whole=True)
-        _check("time_limit", time_limit, 1e-3)
-        _check("confidence", confidence, 0.5, 0.9999)
-        _check("findings", findings, 0, MOST, whole=True)
-        _check("limit", limit, 1, MOST, whole=True)
-        _check("first", first, 1, MOST, whole=True)
-        _check("rare_queries", rare_queries, 100, MOST, whole=True)
+        require_within("rng_seed", rng_seed, 0, MOST, whole=True)
+        require_within("precision", precision, 1e-6, 0.5)
+        require_within("device_queries", device_queries, 1, MOST, whole=True)
+        require_within("time_limit", time_limit, 1e-3)
+        require_within("confidence", confidence, 0.5, 0.9999)
+        require_within("findings", findings, 0, MOST, whole=True)
+        require_within("limit", limit, 1, MOST, whole=True)
+        require_within("first", first, 1, MOST, whole=True)
+        require_within("rare_queries", rare_queries, 100, MOST, whole=True)
         if rare_queries is not None and not rare:
             raise UserError(f"rare_queries={rare_queries}: is of rare events; add rare=True")
         asked = SurveyArguments(
@@ -342,8 +312,8 @@ class EdgeFlare:
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.record.json_file import MOST  # noqa: PLC0415
 
-        _check("limit", limit, 1, MOST, whole=True)
-        _check("budget", budget, 1e-3)
+        require_within("limit", limit, 1, MOST, whole=True)
+        require_within("budget", budget, 1e-3)
         asked = CheckArguments(
             Path(pair),
             self.devices,
@@ -395,53 +365,6 @@ class EdgeFlare:
             raise error.with_traceback(None) from None
 
 
-def assert_decides_alike(
-    result: Result,
-    *,
-    allow: float = 0.0,
-    fail_on: str = "any",
-    allow_unfinished: bool = False,
-) -> None:
-    """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
-
-    Args:
-        result: result of a search.
-        allow: share of the seeds that may, from 0 to 1.
-        fail_on: as of `edgeflare search --fail-on`: "harmful" counts only what the original (of
-            kernels: the twin) decides right by the seed's label, and failures of the device;
-            "kernel" what the device's kernels cause, and its failures.
-        allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
-
-    Raises:
-        UserError: an argument is not what it should be.
-
-    """
-    __tracebackhide__ = True
-    _check("allow", allow, 0.0, 1.0)
-    from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
-    from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
-    from edgeflare.run.run_document import from_json  # noqa: PLC0415
-    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
-
-    _check_choice(
-        "fail_on", fail_on, [name for name, condition in FAIL_ON.items() if condition.of_tests]
-    )
-    document = from_json(result.document)
-    if FAIL_ON[fail_on].needs_truth and document.totals.harm is None:
-        raise UserError(
-            f'fail_on="{fail_on}": the seeds have no labels or targets: give an .npz with them'
-        )
-    rate = deviation_rate(document, fail_on)
-    if rate > allow:
-        worst, *_ = worst_first(counting(document, fail_on))
-        pytest.fail(
-            for_terminal(_message(document, result.path, rate, allow, worst)), pytrace=False
-        )
-    if document.stopped_by and not allow_unfinished:
-        pytest.fail(for_terminal(_unfinished(document)), pytrace=False)
-
-
 @pytest.fixture
 def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
     """Return what searches on the devices of `--edgeflare-device`."""
@@ -449,129 +372,6 @@ def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
     folder = request.config.getoption("--edgeflare-out")
     trust = request.config.getoption("--edgeflare-trust")
     return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.nodeid), trust=trust)
-
-
-def _search(
-    pair: Path, devices: list[str], plan: Any, path: Path, *, trust: bool, profiles: bool
-) -> None:
-    from contextlib import ExitStack  # noqa: PLC0415
-    from dataclasses import replace  # noqa: PLC0415
-
-    from edgeflare.campaign.campaign_record import (  # noqa: PLC0415
-        describe_run,
-        run_recorded_campaign,
-    )
-    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
-    from edgeflare.campaign.pair_panel import open_pair  # noqa: PLC0415
-    from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
-    from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
-    from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
-    from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.models.pair import load_pair  # noqa: PLC0415
-    from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415
-    from edgeflare.trust import granted  # noqa: PLC0415
-
-    loaded = load_pair(pair, trust=trust)
-    found = find_profiles(devices, granted(profiles))
-    plan = replace(plan, devices=tuple(profile.name for profile in found))
-    with ExitStack() as stack:
-        opened = open_pair(loaded, plan, found, stack)
-        count = len(opened.seeds)
-        if plan.total_queries is not None and plan.total_queries < count:
-            raise UserError(
-                f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
-                " raise it, or take fewer seeds with limit"
-            )
-        require_searchable(opened, plan)
-        header = describe_run(opened, plan)
-        _, journal = begin_run(path, header, count, overwrite=True)
-        stack.callback(journal.close)
-        run_recorded_campaign(
-            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
-        )
-
-
-def _check(
-    name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
-) -> None:
-    """Refuse an argument that is not within its range; None is no bound."""
-    __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
-
-    kinds = int if whole else (int, float)
-    if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
-        return
-    number = "a whole number" if whole else "a number"
-    bounds = f"of {least:g} or more" if most == inf else f"from {least:g} to {most:g}"
-    raise UserError(f"{name}={value!r}: expected {number} {bounds}")
-
-
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
-
-    if value not in choices:
-        raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
-
-
-def _unfinished(document: RunDocument) -> str:
-    totals = document.totals
-    done = totals.searched + totals.deviating_seeds
-    return (
-        f"{document.pair.name}: the search was stopped before its end"
-        f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
-        " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
-    )
-
-
-def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
-    from edgeflare.report.entry_names import cause_of, named_kind  # noqa: PLC0415
-    from edgeflare.report.input_words import input_words  # noqa: PLC0415
-
-    names = ", ".join(device.name for device in document.devices)
-    lines = [
-        f"{document.pair.name} decides differently on {names}: {rate:.1%} of"
-        f" {document.totals.seeds} seeds, {allow:.1%} allowed",
-        f"the worst: seed {worst.seed_id}"
-        + (" itself" if not worst.queries else f" after {worst.queries} queries"),
-    ]
-    lines += _answers(document, worst)
-    strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
-    kind = f", {named_kind(worst)}" if named_kind(worst) else ""
-    harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
-    lines += [
-        f"  cause: {cause_of(worst)}{kind}{harm}{strength};"
-        f" distance to the seed: L2 {worst.distortion.l2:.0f}",
-        f"  {input_words(document.pair).one}: {path / worst.image}",
-        f"all of them: edgeflare report {path}",
-    ]
-    return "\n".join(lines)
-
-
-def _answers(document: RunDocument, entry: Finding) -> list[str]:
-    """Return a line for what each arm decided, or one for how far their values are apart."""
-    from edgeflare.report.answer_words import (  # noqa: PLC0415
-        decided,
-        decisions,
-        edited_words,
-        how_far_apart,
-        is_structured,
-        measured,
-    )
-
-    apart = how_far_apart(document, entry)
-    if apart is not None or (measured(entry) is not None and not is_structured(entry)):
-        return [f"  {decisions(document, entry)}"]
-    lines = []
-    for arm, label in entry.labels.items():
-        said = f"no answer ({entry.kind})" if label is None else decided(document, entry, arm)
-        given = entry.probabilities.get(arm)
-        if label is not None and given:
-            name = said if document.classes else f"class {label}"
-            said = f"{name} ({given[label]:.1%})"
-        lines.append(f"  {arm:<9} {said}")
-    edits = edited_words(document, entry)
-    return lines if edits is None else [*lines, f"  edit distance {edits}"]
 
 
 def _file_name(test: str) -> str:

@@ -116,7 +116,7 @@ _OF_THE_COMMAND = frozenset(
         "devices/transports/ssh.py",
         "stderr_diversion.py",
         "fleet/work/unit_attempt.py",
-        "pytest_plugin.py",
+        "pytest_search.py",
         "pytest_survey.py",
     }
 )

@@ -1,0 +1,238 @@
+"""A search as a test, whose failure shows the worst finding.
+
+    def test_the_release_decides_as_its_original(edgeflare):
+        assert_decides_alike(edgeflare.search("models/my_pair", total_queries=5000))
+
+pytest loads this file in every session, so it imports the rest where that is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from edgeflare.run.plan import Plan
+    from edgeflare.run.run_document import Finding, RunDocument
+
+
+@dataclass(frozen=True)
+class Result:
+    """A search that has ended.
+
+    Attributes:
+        document: what run.json holds.
+        path: directory of the run.
+
+    """
+
+    document: dict[str, Any]
+    path: Path
+
+    @property
+    def deviations(self) -> list[dict[str, Any]]:
+        """Seeds that deviate themselves, then findings; in each part failures come first."""
+        from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+        from edgeflare.run.run_document import from_json  # noqa: PLC0415
+
+        typed = from_json(self.document)
+        lists = {"deviating_seeds": typed.deviating_seeds, "findings": typed.findings}
+        stored = {(key, entry["seed_id"]): entry for key in lists for entry in self.document[key]}
+        return [
+            stored[key, entry.seed_id]
+            for key, entries in lists.items()
+            for entry in worst_first(entries)
+        ]
+
+
+def search_in_test(
+    pair: Path, devices: Sequence[str], plan: Plan, path: Path, *, trust: bool, profiles: bool
+) -> Result:
+    """Search a pair into a run directory; a run that is there is replaced.
+
+    Args:
+        pair: a pair folder.
+        devices: names of the devices.
+        plan: what is asked, without the devices.
+        path: the run directory.
+        trust: trust a Python function that the pair names as its original.
+        profiles: trust profiles in `./device_profiles`.
+
+    Raises:
+        UserError: the pair, a device's name or the plan is not what it should be.
+        InfrastructureError: a device fails.
+
+    """
+    from contextlib import ExitStack  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415
+
+    from edgeflare.campaign.campaign_record import (  # noqa: PLC0415
+        describe_run,
+        run_recorded_campaign,
+    )
+    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.campaign.pair_panel import open_pair  # noqa: PLC0415
+    from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
+    from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
+    from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
+    from edgeflare.errors import UserError  # noqa: PLC0415
+    from edgeflare.models.pair import load_pair  # noqa: PLC0415
+    from edgeflare.outside_text import json_value  # noqa: PLC0415
+    from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415
+    from edgeflare.trust import granted  # noqa: PLC0415
+
+    loaded = load_pair(pair, trust=trust)
+    found = find_profiles(list(devices), granted(profiles))
+    plan = replace(plan, devices=tuple(profile.name for profile in found))
+    with ExitStack() as stack:
+        opened = open_pair(loaded, plan, found, stack)
+        count = len(opened.seeds)
+        if plan.total_queries is not None and plan.total_queries < count:
+            raise UserError(
+                f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
+                " raise it, or take fewer seeds with limit"
+            )
+        require_searchable(opened, plan)
+        header = describe_run(opened, plan)
+        _, journal = begin_run(path, header, count, overwrite=True)
+        stack.callback(journal.close)
+        run_recorded_campaign(
+            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
+        )
+    return Result(json_value((path / "run.json").read_bytes()), path)
+
+
+def assert_decides_alike(
+    result: Result,
+    *,
+    allow: float = 0.0,
+    fail_on: str = "any",
+    allow_unfinished: bool = False,
+) -> None:
+    """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
+
+    Args:
+        result: result of a search.
+        allow: share of the seeds that may, from 0 to 1.
+        fail_on: as of `edgeflare search --fail-on`: "harmful" counts only what the original (of
+            kernels: the twin) decides right by the seed's label, and failures of the device;
+            "kernel" what the device's kernels cause, and its failures.
+        allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
+
+    Raises:
+        UserError: an argument is not what it should be.
+
+    """
+    __tracebackhide__ = True
+    require_within("allow", allow, 0.0, 1.0)
+    from edgeflare.errors import UserError  # noqa: PLC0415
+    from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+    from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
+    from edgeflare.run.run_document import from_json  # noqa: PLC0415
+    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
+
+    require_one_of(
+        "fail_on", fail_on, [name for name, condition in FAIL_ON.items() if condition.of_tests]
+    )
+    document = from_json(result.document)
+    if FAIL_ON[fail_on].needs_truth and document.totals.harm is None:
+        raise UserError(
+            f'fail_on="{fail_on}": the seeds have no labels or targets: give an .npz with them'
+        )
+    rate = deviation_rate(document, fail_on)
+    if rate > allow:
+        worst, *_ = worst_first(counting(document, fail_on))
+        pytest.fail(
+            for_terminal(_message(document, result.path, rate, allow, worst)), pytrace=False
+        )
+    if document.stopped_by and not allow_unfinished:
+        pytest.fail(for_terminal(_unfinished(document)), pytrace=False)
+
+
+def require_within(
+    name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
+) -> None:
+    """Refuse an argument that is not within its range; None is no bound."""
+    __tracebackhide__ = True
+    from edgeflare.errors import UserError  # noqa: PLC0415
+
+    kinds = int if whole else (int, float)
+    if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
+        return
+    number = "a whole number" if whole else "a number"
+    bounds = f"of {least:g} or more" if most == inf else f"from {least:g} to {most:g}"
+    raise UserError(f"{name}={value!r}: expected {number} {bounds}")
+
+
+def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse an argument that is none of its values."""
+    __tracebackhide__ = True
+    from edgeflare.errors import UserError  # noqa: PLC0415
+
+    if value not in choices:
+        raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
+
+
+def _unfinished(document: RunDocument) -> str:
+    totals = document.totals
+    done = totals.searched + totals.deviating_seeds
+    return (
+        f"{document.pair.name}: the search was stopped before its end"
+        f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
+        " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
+    )
+
+
+def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
+    from edgeflare.report.entry_names import cause_of, named_kind  # noqa: PLC0415
+    from edgeflare.report.input_words import input_words  # noqa: PLC0415
+
+    names = ", ".join(device.name for device in document.devices)
+    lines = [
+        f"{document.pair.name} decides differently on {names}: {rate:.1%} of"
+        f" {document.totals.seeds} seeds, {allow:.1%} allowed",
+        f"the worst: seed {worst.seed_id}"
+        + (" itself" if not worst.queries else f" after {worst.queries} queries"),
+    ]
+    lines += _answers(document, worst)
+    strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
+    kind = f", {named_kind(worst)}" if named_kind(worst) else ""
+    harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
+    lines += [
+        f"  cause: {cause_of(worst)}{kind}{harm}{strength};"
+        f" distance to the seed: L2 {worst.distortion.l2:.0f}",
+        f"  {input_words(document.pair).one}: {path / worst.image}",
+        f"all of them: edgeflare report {path}",
+    ]
+    return "\n".join(lines)
+
+
+def _answers(document: RunDocument, entry: Finding) -> list[str]:
+    """Return a line for what each arm decided, or one for how far their values are apart."""
+    from edgeflare.report.answer_words import (  # noqa: PLC0415
+        decided,
+        decisions,
+        edited_words,
+        how_far_apart,
+        is_structured,
+        measured,
+    )
+
+    apart = how_far_apart(document, entry)
+    if apart is not None or (measured(entry) is not None and not is_structured(entry)):
+        return [f"  {decisions(document, entry)}"]
+    lines = []
+    for arm, label in entry.labels.items():
+        said = f"no answer ({entry.kind})" if label is None else decided(document, entry, arm)
+        given = entry.probabilities.get(arm)
+        if label is not None and given:
+            name = said if document.classes else f"class {label}"
+            said = f"{name} ({given[label]:.1%})"
+        lines.append(f"  {arm:<9} {said}")
+    edits = edited_words(document, entry)
+    return lines if edits is None else [*lines, f"  edit distance {edits}"]
