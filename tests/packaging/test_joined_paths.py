@@ -337,6 +337,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/pair.py Pair._original_files: self.original": MODEL,
     "models/pair_file.py _placed: Path(source).expanduser()": BY_THE_USER,
     "models/pair_file.py _settings: Path(anchors).expanduser()": BY_THE_USER,
+    "models/runtime_versions.py runtime_python: name": "held to `is_version` where it is read",
+    "models/runtime_versions.py runtime_python: sys.executable": SYSTEM,
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
     "diagnose/layer_graphs.py tflite_original: pair.original": MODEL,
     "pytest_plugin.py EdgeFlare._next_folder: f'{self._folder}-{self._runs}'": BY_THE_USER,
