@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ from edgeflare.repair.precision.precision_promotion import (
 from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
 from fitted_networks import judged, outputs
+from graph_writer import GraphWriter
 from tampering import edited
 
 
@@ -160,6 +162,41 @@ def block(*operators: int) -> Block:
 
 
 FIRST, SECOND = block(0), block(1)
+
+
+def test_an_operator_with_several_outputs_is_compared_by_its_first() -> None:
+    """A dense layer whose output is split, as gates of a recurrent one are, and added up."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(-127, 128, (4, 3), np.int8)
+
+    def written(*, whole: bool) -> bytes:
+        graph = GraphWriter()
+        dtype, version = ("INT8", 2) if whole else ("FLOAT32", 1)
+
+        def tensor(name: str, size: int, scale: float) -> int:
+            return graph.tensor(name, (1, size), dtype, (scale, 0) if whole else None)
+
+        given, made = tensor("x", 3, 1 / 127), tensor("made", 4, 4 / 127)
+        held = graph.constant("weights", weights, (1 / 127, 0))
+        if not whole:
+            held = graph.constant("weights", (weights / 127).astype(np.float32))
+        connected = schema.FullyConnectedOptionsT()
+        graph.operator("FULLY_CONNECTED", [given, held], [made], connected, 4)
+        halves = [tensor(name, 2, 4 / 127) for name in ("first", "second")]
+        axis = graph.constant("axis", np.array(1, np.int32))
+        split = schema.SplitOptionsT()
+        split.numSplits = 2
+        graph.operator("SPLIT", [axis, made], halves, split, version)
+        total = tensor("sum", 2, 8 / 127)
+        graph.operator("ADD", halves, [total], schema.AddOptionsT(), version)
+        return graph.content([given], [total])
+
+    rows = rng.integers(-127, 128, (8, 3), np.int8)
+    real = (rows / 127).astype(np.float32)
+    network = QuantizedNetwork(written(whole=True), written(whole=False), rows, real)
+    errors = operator_errors(network, range(3))
+    assert set(errors) == {0, 1, 2}
+    assert all(one.relative.max() < 0.05 for one in errors.values())
 
 
 def test_tarantula_is_greatest_for_channels_active_on_failures_alone() -> None:

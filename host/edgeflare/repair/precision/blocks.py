@@ -141,10 +141,12 @@ def operator_errors(
     ):
         for row in each_captured(network.original, network.original_rows, tensors):
             raw, real = _inputs(network, layers, row)
-            for one, got, wanted in zip(layers, first.run(raw), second.run(real), strict=True):
-                made = graph.tensors[one.output].real(got)
+            got = dict(zip(rounded.outputs, first.run(raw), strict=True))
+            wanted = dict(zip(exact.outputs, second.run(real), strict=True))
+            for one in layers:
+                made = graph.tensors[one.output].real(got[one.output])
                 limits = activation_limits(graph, one.operator)
-                signal = np.clip(wanted.astype(np.float64), *limits)
+                signal = np.clip(wanted[one.original_output].astype(np.float64), *limits)
                 if signal.size != made.size:  # by another stride, of which a file says nothing
                     raise UserError(
                         f"{graph.source}: {graph.describe(one.output)} has the shape"
