@@ -293,6 +293,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
     "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/conformance_replay.py replay_conformance: name": BY_THE_USER,
+    "cli/conformance_replay.py replay_on_versions: f'versions-{directory.path.resolve().name}'": (
+        BY_THE_USER
+    ),
     "check/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
     "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
@@ -337,6 +340,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/pair.py Pair._original_files: self.original": MODEL,
     "models/pair_file.py _placed: Path(source).expanduser()": BY_THE_USER,
     "models/pair_file.py _settings: Path(anchors).expanduser()": BY_THE_USER,
+    "models/runtime_versions.py _make: mkdtemp(prefix=f'.{name}-', dir=folder.parent)": (
+        "a temporary folder of ours"
+    ),
     "models/runtime_versions.py runtime_python: name": "held to `is_version` where it is read",
     "models/runtime_versions.py runtime_python: sys.executable": SYSTEM,
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
