@@ -85,6 +85,8 @@ def repair(
     rounds: repair_options.Rounds = None,
     mixture: repair_options.MixtureOf = None,
     robustness: repair_options.Robustness = False,
+    slice_of: repair_options.SliceOf = None,
+    groups: repair_options.Groups = None,
     again: repair_options.Again = False,
     ensemble: repair_options.Ensemble = None,
     resume: repair_options.Resume = False,
@@ -118,12 +120,14 @@ def repair(
         rng_seed,
         limit,
         robustness=robustness,
+        groups=_columns(groups),
+        slice=slice_of,
     )
-    shifts = _shift_request(rounds, mixture)
     request.require_limits()
     pair_alone = _is_pair(source)
-    if rounds is not None or mixture is not None:
-        _require_shifts(request, source if pair_alone else None)
+    _require_learning_settings(request, pair=pair_alone, again=again)
+    shifts = _shift_request(rounds, mixture)
+    _require_shifts(request, shifts, source if pair_alone else None)
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
     if not source.exists():
@@ -157,6 +161,44 @@ def repair(
         return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
+
+
+def _columns(groups: str | None) -> tuple[int, ...]:
+    """Return the columns that `--groups` names.
+
+    Raises:
+        UserError: these are none.
+
+    """
+    if groups is None:
+        return ()
+    found = [int(one) if one.isdecimal() else -1 for one in groups.split(",")]
+    if min(found) < 0 or len(set(found)) < len(found):
+        raise UserError(f"--groups {groups!r}: expected positions of columns, as in 8 or 8,9")
+    return tuple(found)
+
+
+def _require_learning_settings(request: RepairRequest, *, pair: bool, again: bool) -> None:
+    """Refuse settings of methods that learn where none of these is asked for.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    method = request.method
+    if request.slice is not None and method not in ("dare", "fmt"):
+        raise UserError("--slice is a setting of --method dare and fmt: name one, or leave it away")
+    if method == "fmt" and not request.groups:
+        raise UserError(
+            "--method fmt needs --groups, the columns of the attribute that is to decide less, such"
+            " as --groups 8"
+        )
+    if request.groups and (method not in ("auto", "fmt") or again or not pair):
+        raise UserError("--groups is for a pair, by --method fmt or auto, without --search-again")
+    if request.groups and request.robustness:
+        raise UserError(
+            "--robustness attacks what deviates less, not what --groups mends: leave it"
+        )
 
 
 def _pair_of(
@@ -196,12 +238,17 @@ def _repair(
             f"edgeflare: the original {pair.original} is no .tflite file: of all methods shifts"
             " alone are tried, which are not fitted to its weights\n"
         )
-    found = _worked(
-        out,
-        lambda progress: repair_pair(
-            pair, past, profiles, request, shifts, out, progress, resume=resume
-        ),
-    )
+
+    def work(progress: ReportProgress) -> RepairOutcome:
+        if request.groups:
+            from edgeflare.repair.fairness_repair import (  # noqa: PLC0415 - needs jax
+                repair_fairness,
+            )
+
+            return repair_fairness(pair, profiles, request, progress)
+        return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
+
+    found = _worked(out, work)
     if found is None:
         return None
     found.write(out, pair)
@@ -272,16 +319,17 @@ def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:
     )
 
 
-def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
+def _require_shifts(request: RepairRequest, shifts: ShiftRequest, pair: Path | None) -> None:
     """Refuse settings of shifts where no shifts are tried.
 
     Args:
         request: what is asked.
+        shifts: the settings.
         pair: the pair that is to be repaired; None for a run.
 
     """
     allowed = request.allows("shifts")
-    if allowed and pair is None:
+    if (allowed and pair is None) or shifts == ShiftRequest():
         return
     said = f"{pair} is a pair" if allowed else "these options allow none"
     raise UserError(
@@ -317,6 +365,9 @@ def planned_repair(
         UserError: as by `repair_pair`, as far as that is known before anything is fitted.
 
     """
+    if request.groups:
+        columns = ", ".join(map(str, request.groups))
+        return f"Column {columns}: FMT and the mean of both answers, by three fifths of the seeds."
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

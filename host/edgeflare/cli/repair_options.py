@@ -62,6 +62,25 @@ Robustness = Annotated[
         "judge; needs the extra whitebox.",
     ),
 ]
+SliceOf = Annotated[
+    float | None,
+    typer.Option(
+        "--slice",
+        min=1.0,
+        max=100.0,
+        metavar="PERCENT",
+        help="Synapses of each layer that dare and fmt change, those that contribute most; 95 and "
+        "80 if not given, 100 for all.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="With fmt or auto: positions of the columns of an attribute of table rows that is to "
+        "decide less, such as 8, or 8,9 for a one-hot code; judged by SPD, AAOD and EOD.",
+    ),
+]
 RngSeed = Annotated[
     int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
 ]

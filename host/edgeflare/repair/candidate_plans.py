@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
@@ -58,8 +60,9 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
     method = request.method
     if method != "auto":
         method_kind(method)  # refuses what there is not
-    found = [one for one in _plans() if method in ("auto", one.method)]
-    found += [_of_others(name) for name in OTHERS.names() if _asks_for_other(method, name)]
+    found = [one for one in _plans(request) if request.asks_for(one.method)]
+    others = [name for name in OTHERS.names() if name not in METHODS]  # ours go before theirs
+    found += [_of_others(name) for name in others if request.asks_for(name)]
     if method != "auto":
         found = [replace(one, instead_of=None) for one in found]
     if request.in_place:
@@ -77,7 +80,7 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
     return found
 
 
-def _plans() -> list[CandidatePlan]:
+def _plans(request: RepairRequest) -> list[CandidatePlan]:
     """Return all plans, those that take seconds to fit before those that round weights."""
     shared = _SharedFits()
     return [
@@ -91,14 +94,8 @@ def _plans() -> list[CandidatePlan]:
         _in_place(shared, "ranges+rounding", "rounding"),
         _weights_only(shared, rounded=True),
         _precision_search(shared),
+        _dare(shared, request),
     ]
-
-
-def _asks_for_other(method: str, name: str) -> bool:
-    """Whether a method of another package is asked for; ours go before others of their names."""
-    return name not in METHODS and (
-        method == name or (method == "auto" and OTHERS.find(name).automatic)
-    )
 
 
 def _of_others(name: str) -> CandidatePlan:
@@ -218,3 +215,26 @@ def _precision_search(shared: _SharedFits) -> CandidatePlan:
         ]
 
     return CandidatePlan("precision-search", "precision", make, instead_of="weights-only")
+
+
+def _dare(shared: _SharedFits, request: RepairRequest) -> CandidatePlan:
+    """Return the plan of DARE, alone and behind steps in place."""
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        from edgeflare.repair.post_training.dare import fit_dare  # noqa: PLC0415 - needs jax
+
+        return [
+            RepairCandidate(
+                "+".join((*steps, "dare")),
+                fit_dare(
+                    shared.fitted(network, steps, progress),
+                    request.slice,
+                    np.random.default_rng(request.rng_seed),
+                    progress,
+                ),
+                None,
+            )
+            for steps in ((), ("ranges", "rounding"))
+        ]
+
+    return CandidatePlan("dare", "dare", make)

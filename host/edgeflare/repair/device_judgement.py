@@ -34,9 +34,9 @@ def judged_on(
         UserError: the device refuses the candidate.
 
     """
-    with _opened_on(device, read_model_file(opened.pair.compressed), opened) as (_, there):
+    with opened_on(device, read_model_file(opened.pair.compressed), opened) as (_, there):
         before = _answers(there, sets)
-    with _opened_on(device, content, opened) as (on_host, there):
+    with opened_on(device, content, opened) as (on_host, there):
         after, foretold = _answers(there, sets), _answers(on_host, sets)
     pairs = [
         (one, other)
@@ -60,7 +60,7 @@ def judged_on(
 def refusal_by(device: Device, content: bytes, opened: OpenedPair) -> str | None:
     """Return why a device does not open a candidate; None where it does."""
     try:
-        with _opened_on(device, content, opened):
+        with opened_on(device, content, opened):
             return None
     except UserError as refused:
         return str(refused)
@@ -83,7 +83,7 @@ def latency_on(
 
 
 @contextmanager
-def _opened_on(
+def opened_on(
     device: Device, content: bytes, opened: OpenedPair
 ) -> Iterator[tuple[CandidateModel, CandidateModel]]:
     """Open a model on the host and on a device, with the device's own kernels and threads."""

@@ -14,6 +14,7 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
+from edgeflare.repair.judging.fairness import FairnessRepair
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput
@@ -48,6 +49,8 @@ class RepairDocument(
         chosen: name of the candidate that is chosen; null where none surely gains.
         judged: the chosen candidate on inputs that nothing was chosen on; null where none is chosen
             or judged.
+        fairness: what became of the dependence on an attribute; null unless `--groups` asks for
+            that, which is judged in place of deviations.
         shown: inputs that judge and that the chosen candidate mends or breaks, those with the
             largest margin of the original first; empty where none is chosen.
         on_devices: the chosen candidate on each device.
@@ -74,6 +77,7 @@ class RepairDocument(
     front: tuple[str, ...]
     chosen: str | None
     judged: Judgement | None = None
+    fairness: FairnessRepair | None = None
     shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)] = ()
     on_devices: tuple[OnDevice, ...] = ()
     robustness: Robustness | None = None
@@ -261,7 +265,7 @@ def read_repair(directory: RunDirectory) -> RepairDocument:
 def _contradictions(document: RepairDocument) -> Iterator[str]:
     if document.offered is not None and document.tried(document.offered.candidate) is None:
         yield f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
-    if document.written and document.judged is None:
+    if document.written and document.judged is None and document.fairness is None:
         yield "written is true, but judged is null"
 
 

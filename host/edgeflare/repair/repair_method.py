@@ -70,7 +70,9 @@ def method_kind(name: str) -> MethodKind:
         return METHODS[name]
     if name in OTHERS.names():
         found = OTHERS.find(name)
-        return MethodKind(in_place=found.in_place, integers=found.integers)
+        return MethodKind(
+            in_place=found.in_place, integers=found.integers, automatic=found.automatic
+        )
     known = ("auto", *METHODS, *OTHERS.names())
     hint = suggestion(name, known, "did you mean {!r}? ")
     raise UserError(f"--method {name}: unknown; {hint}There are {', '.join(known)}.")

@@ -17,7 +17,16 @@ from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.shift_details import ShiftDetails
 
 Method = Literal[
-    "auto", "shifts", "ranges", "rounding", "bias", "rewrites", "precision", "weights-only"
+    "auto",
+    "shifts",
+    "ranges",
+    "rounding",
+    "bias",
+    "rewrites",
+    "precision",
+    "weights-only",
+    "dare",
+    "fmt",
 ]
 """What a user asks for: a method, or all."""
 
@@ -25,7 +34,8 @@ METHOD_HELP: Final = (
     "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
     " rounding change the file in its place, rewrites gives tensors steps of their own, precision"
     " and weights-only compute in float. shifts, the last and slowest, appends operators, and needs"
-    " a RUN."
+    " a RUN. By their names alone: dare tunes weights towards the original's layer before the last,"
+    " fmt so that an attribute of --groups decides less."
 )
 
 Target = Literal["float", "int8-only"]
@@ -39,13 +49,15 @@ class MethodKind:
     Attributes:
         in_place: whether the file keeps its length, its operators and their order.
         integers: whether nothing is computed in float that was not before.
-        fitted: whether it is fitted to the original's weights, and not to a run.
+        fitted: whether it is fitted to the original's weights, and not to a run or a table.
+        automatic: whether "auto" tries it.
 
     """
 
     in_place: bool
     integers: bool
     fitted: bool = True
+    automatic: bool = True
 
 
 _IN_PLACE: Final = MethodKind(in_place=True, integers=True)
@@ -59,6 +71,8 @@ METHODS: Final[Mapping[str, MethodKind]] = {
     "rewrites": MethodKind(in_place=False, integers=True),
     "precision": _REWRITTEN,
     "weights-only": _REWRITTEN,
+    "dare": MethodKind(in_place=True, integers=True, automatic=False),
+    "fmt": MethodKind(in_place=True, integers=True, fitted=False, automatic=False),
 }
 
 

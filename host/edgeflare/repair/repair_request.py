@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-from edgeflare.record.json_types import CountFromOne
+from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
 from edgeflare.repair.repair_method import method_kind
 from edgeflare.repair.repair_methods import Target
@@ -27,6 +27,10 @@ class RepairRequest(msgspec.Struct, frozen=True):
             that are made of them.
         limit: how many seeds of a pair are taken, at most; null for all, and for a run.
         robustness: whether the repaired model and the one before are attacked.
+        groups: columns of an attribute that is to decide less; empty where decisions are to be the
+            original's.
+        slice: percent of the synapses of each layer that methods change which slice networks; null
+            for what each of them takes.
 
     """
 
@@ -39,6 +43,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
     rng_seed: int = 0
     limit: CountFromOne | None = None
     robustness: bool = False
+    groups: tuple[Count, ...] = ()
+    slice: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
 
     @property
     def size_limit(self) -> CostLimit | None:
@@ -69,11 +75,15 @@ class RepairRequest(msgspec.Struct, frozen=True):
         """
         _ = self.size_limit, self.latency_limit
 
+    def asks_for(self, method: str) -> bool:
+        """Whether a method is asked for, whatever the target and the file allow."""
+        return method == self.method or (self.method == "auto" and method_kind(method).automatic)
+
     def allows(self, method: str) -> bool:
         """Whether a method may be tried: it is asked for, and fits the target and the file."""
         kind = method_kind(method)
         return (
-            self.method in ("auto", method)
+            self.asks_for(method)
             and (kind.in_place or not self.in_place)
             and (kind.integers or self.target == "float")
         )

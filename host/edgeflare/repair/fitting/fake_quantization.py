@@ -39,6 +39,10 @@ _KEEPING_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE"})
 """Operators that give what they read, but for the rounding."""
 
 
+_AT_ONCE = 64
+"""Inputs that are evaluated together."""
+
+
 class Parameters(NamedTuple):
     """What may be fitted of a network, by tensor; jax takes it as one argument.
 
@@ -123,6 +127,19 @@ class FakeQuantizedNetwork:
             lambda row: self._made({**constants, given.index: row}, parameters)
         )(shaped)
         return made
+
+    def evaluate(self, rows: NDArray[np.generic]) -> list[NDArray[np.float32]]:
+        """Return the values of the outputs with the parameters that the file has; see `values`."""
+        batches = [list(one) for one in self.each_batch(rows)]
+        return [np.concatenate(one) for one in zip(*batches, strict=True)]
+
+    def each_batch(self, rows: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.float32], ...]]:
+        """Yield what `evaluate` returns of some inputs after the other."""
+        values = jax.jit(self.values)
+        for begin in range(0, len(rows), _AT_ONCE):
+            some = rows[begin : begin + _AT_ONCE]
+            filled = np.resize(some, (_AT_ONCE, *some.shape[1:]))  # of one shape, compiled once
+            yield tuple(np.asarray(one)[: len(some)] for one in values(self.parameters, filled))
 
     def written(self, content: bytes, parameters: Parameters) -> bytes:
         """Return the network's file with other parameters, as long as it was.

@@ -14,6 +14,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number
 from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sentences, Table
+from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Fairness, FairnessRepair
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
 from edgeflare.repair.judging.judgement_inputs import SetName
 from edgeflare.repair.judging.repair_examples import FOLDER, ChangeKind
@@ -34,6 +35,19 @@ _SCORE = (
     " ratio, on each device; one is beyond the limit of time where all of it is. The front has the"
     " candidates that no other one betters in score, time and bytes."
 )
+
+_FAIR = (
+    "SPD: how much more often the favourable label, the last class, is given in the first group;"
+    " AAOD: the mean size of that among inputs without and with that label; EOD: that among inputs"
+    " with it. The first group has the lesser value of the attribute. distilled-mean learns the"
+    " mean of both answers, without slices."
+)
+
+_FAIR_SETS = {
+    "choose": "On the seeds that fit and choose",
+    "judge": "On the seeds that judge",
+    "fresh": "On fresh inputs",
+}
 
 _DEVIATING = (
     "An input deviates where the decision is not the original's, ties included; it is big where the"
@@ -146,6 +160,10 @@ def _offer(document: RepairDocument, offered: OfferedCandidate, tried: TriedCand
 
 
 def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Section]:
+    if document.fairness is not None:
+        yield _fairness(document, document.fairness)
+        yield _asked(document)
+        return
     yield _candidates(document)
     if document.judged is not None:
         yield _judged(document, document.judged)
@@ -170,6 +188,53 @@ def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Sec
             count=len(shown),
         )
     yield _asked(document)
+
+
+def _fairness(document: RepairDocument, made: FairnessRepair) -> Section:
+    """Return what became of the dependence on an attribute, by candidate."""
+    tables = [
+        Table(
+            title=_FAIR_SETS[name],
+            header=("model", "rows", "accuracy", "SPD", "AAOD", "EOD"),
+            rows=[
+                (one.name, *_fairness_cells(found))
+                for one in made.rows
+                if (found := getattr(one, name)) is not None
+            ],
+        )
+        for name in _FAIR_SETS
+    ]
+    devices = Table(
+        title=f"{document.chosen} on the devices, on the seeds that judge",
+        header=("device", "rows", "accuracy", "SPD", "AAOD", "EOD"),
+        rows=[(one.device, *_fairness_cells(one.judge)) for one in made.devices],
+    )
+    columns = ", ".join(map(str, made.columns))
+    said = [f"{document.seeds}.", f"Attribute: column {columns}.", *_plainly(document, made)]
+    return Section(
+        id="fairness", title="Fairness", words=_FAIR, blocks=[Sentences(said), *tables, devices]
+    )
+
+
+def _plainly(document: RepairDocument, made: FairnessRepair) -> Iterator[str]:
+    """Yield that what needs no training does as well, where it does."""
+    rows = {one.name: one.judge for one in made.rows}
+    mean, chosen = rows[MEAN_OF_BOTH], rows.get(document.chosen or "")
+    if chosen is not None and mean.bias <= chosen.bias:
+        yield (
+            "The mean of the model's answers to an input with either value of the attribute does as"
+            " well, without any training, in twice the time."
+        )
+
+
+def _fairness_cells(one: Fairness) -> tuple[str, ...]:
+    return (
+        f"{one.rows:,}",
+        f"{one.accuracy:.2%}",
+        f"{one.spd:+.3f}",
+        f"{one.aaod:.3f}",
+        f"{one.eod:+.3f}",
+    )
 
 
 def _candidates(document: RepairDocument) -> Section:

@@ -1,0 +1,199 @@
+"""How alike a classifier treats two groups of inputs: accuracy, and three measures of fairness.
+
+SPD, AAOD and EOD are those of Equations 9 to 11 of FMT (see `post_training`), of the group whose
+values of the attribute come first, less the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.record.json_types import Count, Number, Share
+
+Labels = NDArray[np.int64]
+
+MEAN_OF_BOTH = "mean of both answers"
+"""What a model is called that answers by the mean of its answers with either value; no file."""
+
+_SAMPLES = 400
+_SURE = 0.95
+
+
+class Fairness(msgspec.Struct, frozen=True):
+    """How a classifier decides on labelled inputs of two groups.
+
+    Attributes:
+        rows: how many inputs.
+        accuracy: the share to which it gives the true label.
+        spd: by how much more often it gives the favourable label in the first group.
+        aaod: the mean size of that difference among inputs without and with that label.
+        eod: that difference among inputs that have the label.
+
+    """
+
+    rows: Count
+    accuracy: Share
+    spd: Number
+    aaod: Share
+    eod: Number
+
+    @property
+    def bias(self) -> float:
+        """What candidates are chosen by: AAOD and the size of EOD together."""
+        return self.aaod + abs(self.eod)
+
+
+class FairnessRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, or the mean of its answers to an input with either value of the attribute.
+
+    Attributes:
+        name: the candidate's name; "before", or "mean of both answers", which is no file.
+        choose: figures on the seeds that fit, without their labels, and those that choose.
+        judge: on those that judge.
+        fresh: on the inputs of `--test`; null without.
+
+    """
+
+    name: str
+    choose: Fairness
+    judge: Fairness
+    fresh: Fairness | None
+
+
+class FairnessOnDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """The chosen candidate on a device, on the seeds that judge."""
+
+    device: str
+    judge: Fairness
+
+
+class FairnessRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the dependence of decisions on an attribute.
+
+    Attributes:
+        columns: positions of the attribute's columns.
+        rows: the model before, the candidates, and the mean of both answers.
+        devices: the chosen candidate on each device; empty where none is written.
+
+    """
+
+    columns: tuple[Count, ...]
+    rows: tuple[FairnessRow, ...]
+    devices: tuple[FairnessOnDevice, ...]
+
+
+def falls_surely(
+    decisions: Sequence[Labels],
+    labels: Labels,
+    first: NDArray[np.bool_],
+    favourable: int,
+    rng: np.random.Generator,
+) -> bool:
+    """Whether the bias is less afterwards in 95 % of samples drawn with replacement (bootstrap).
+
+    Args:
+        decisions: those before and those after, each (n,).
+        labels: as for `fairness`.
+        first: likewise.
+        favourable: likewise.
+        rng: draws the samples.
+
+    """
+    less = 0
+    for _ in range(_SAMPLES):
+        drawn = rng.integers(0, len(labels), len(labels))
+        before, after = (
+            fairness(one[drawn], labels[drawn], first[drawn], favourable).bias for one in decisions
+        )
+        less += after < before
+    return less >= _SURE * _SAMPLES
+
+
+def fairness(
+    decisions: Labels, labels: Labels, first: NDArray[np.bool_], favourable: int
+) -> Fairness:
+    """Return the figures of decisions.
+
+    Args:
+        decisions: (n,), a class of each input.
+        labels: (n,), the true ones.
+        first: (n,), whether the input is of the first group.
+        favourable: the label that is wished for.
+
+    Raises:
+        UserError: of a group no input has that label, or all have.
+
+    """
+    given, true = decisions == favourable, labels == favourable
+
+    def more(among: NDArray[np.bool_]) -> float:
+        sides = [given[among & first], given[among & ~first]]
+        if not all(map(len, sides)):
+            raise UserError(
+                f"a group has no input {'with' if among is true else 'without'} the label"
+                f" {favourable}, so that its rates cannot be compared: give more labelled inputs"
+            )
+        return float(sides[0].mean() - sides[1].mean())
+
+    among_others, among_favoured = more(~true), more(true)
+    return Fairness(
+        rows=len(labels),
+        accuracy=float((decisions == labels).mean()),
+        spd=more(np.ones(len(labels), bool)),
+        aaod=(abs(among_others) + abs(among_favoured)) / 2,
+        eod=among_favoured,
+    )
+
+
+class Attribute:
+    """An attribute that decisions should not depend on: columns of a table with two combinations.
+
+    Attributes:
+        columns: positions of its columns, one, or several of a one-hot code.
+        values: the two combinations, (2, columns), in ascending order.
+
+    """
+
+    def __init__(self, inputs: NDArray[np.generic], columns: Sequence[int]) -> None:
+        """Find the two combinations.
+
+        Args:
+            inputs: (n, features).
+            columns: positions of the columns.
+
+        Raises:
+            UserError: the inputs are no rows of a table, or have other than two combinations there.
+
+        """
+        if inputs.ndim != 2:
+            raise UserError(
+                f"--groups is for rows of a table, (features,), and inputs here are"
+                f" {inputs.shape[1:]}"
+            )
+        if any(not 0 <= one < inputs.shape[1] for one in columns):
+            raise UserError(f"--groups: there are columns 0 to {inputs.shape[1] - 1}")
+        self.columns = tuple(columns)
+        self.values = np.unique(inputs[:, list(columns)], axis=0)
+        if len(self.values) != 2:
+            named = ",".join(map(str, columns))
+            raise UserError(
+                f"--groups {named}: the inputs have {len(self.values)} combinations of values in"
+                " these columns, and two groups are compared: name the column of an attribute with"
+                " two values, or all columns of its one-hot code"
+            )
+
+    def first(self, inputs: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """Return which inputs have the first combination, (n,)."""
+        found: NDArray[np.bool_] = (inputs[:, list(self.columns)] == self.values[0]).all(axis=1)
+        return found
+
+    def flipped(self, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return the inputs, each with the other combination."""
+        made: NDArray[np.generic] = inputs.copy()
+        made[:, list(self.columns)] = self.values[self.first(inputs).astype(int)]
+        return made

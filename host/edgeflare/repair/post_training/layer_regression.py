@@ -1,0 +1,82 @@
+"""The tuning of a network so that one of its layers gives what an oracle wants (§3.1.2 and §3.3).
+
+Inputs come in groups, each with a slice of the network. A step takes inputs of one group, its loss
+is the mean squared difference on the neurons of the slice (Equation 8), and it changes the synapses
+of the slice alone. Of a convolution each place of a channel is compared, where the paper has their
+mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
+from edgeflare.repair.fitting.gradient_descent import BATCH, Batch, Tuning, tuned_weights
+from edgeflare.repair.post_training.network_slice import NetworkSlice
+from edgeflare.whitebox.operator_translation import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Oracle:
+    """What a layer is to give.
+
+    Attributes:
+        rows: inputs as the network takes them, (n, ...).
+        wanted: the layer's values on them, (n, *its shape).
+        groups: the group of each, (n,).
+
+    """
+
+    rows: NDArray[np.generic]
+    wanted: NDArray[np.float32]
+    groups: NDArray[np.int64]
+
+
+def tuned(
+    network: FakeQuantizedNetwork,
+    oracle: Oracle,
+    slices: Mapping[int, NetworkSlice],
+    tuning: Tuning,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None],
+) -> Parameters:
+    """Return the parameters of a network whose layer is tuned.
+
+    Args:
+        network: its first output is the layer.
+        oracle: what the layer is to give.
+        slices: by group.
+        tuning: how it is tuned.
+        rng: draws the inputs of each step.
+        progress: is told how many steps are taken, and of how many.
+
+    """
+    layer = network.outputs[0]
+    groups = sorted(slices)
+    members = {group: np.flatnonzero(oracle.groups == group) for group in groups}
+
+    def loss(parameters: Parameters, given: tuple[Array, Array, Array]) -> Array:
+        rows, wanted, neurons = given
+        made = network.values(parameters, rows)[0]
+        squares = ((made - wanted.reshape(made.shape)) ** 2) * neurons
+        return squares.mean() / neurons.mean()
+
+    def batches() -> Iterator[Batch]:
+        for group in cycle(groups):
+            chosen = rng.choice(members[group], BATCH)
+            kept = slices[group]
+            neurons = kept.neurons[layer].astype(np.float32)
+            yield Batch(
+                (oracle.rows[chosen], oracle.wanted[chosen], neurons),
+                {
+                    at: kept.synapses.get(at, np.ones(one.shape, bool)).astype(np.float32)
+                    for at, one in network.parameters.weights.items()
+                },
+            )
+
+    return tuned_weights(network, loss, batches(), tuning, progress)

@@ -1,0 +1,118 @@
+"""DARE: weights of slices alone, tuned towards the original's layer before the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
+
+pytest.importorskip("jax", reason="needs the extra whitebox")
+
+from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
+from edgeflare.repair.fitting.gradient_descent import Tuning
+from edgeflare.repair.post_training import dare
+from edgeflare.repair.post_training.dare import fit_dare
+from edgeflare.repair.post_training.network_slice import network_slice
+from fitted_networks import judged, require_progress, structure, untold
+from graph_writer import GraphWriter
+
+pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
+
+
+def layer_error(content: bytes) -> float:
+    """Of the layer before the last on images that are not fitted to, by the original's."""
+    example = judged("example")
+    values = []
+    for graph, rows in (
+        (Graph(content), example.rows),
+        (example.network.original_graph, example.original_rows),
+    ):
+        layer = [one for one in graph.layers if one.name == "FULLY_CONNECTED"][-2]
+        values += FakeQuantizedNetwork(graph, layer.outputs).evaluate(rows)
+    return float(np.square(values[0] - values[1]).mean())
+
+
+def test_the_layer_comes_nearer_to_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dare, "_TUNING", Tuning(steps=200, rate=0.1))
+    network = judged("example").network
+    damaged = replace(network, content=_with_damage(network.content))
+    told: list[tuple[int, int]] = []
+    rng = np.random.default_rng(0)
+    made = fit_dare(damaged, 50.0, rng, lambda done, of: told.append((done, of)))
+    assert structure(made) == structure(network.content)
+    assert len(made) == len(network.content)
+    assert layer_error(made) < 0.7 * layer_error(damaged.content)
+    require_progress(told)
+
+
+def _with_damage(content: bytes) -> bytes:
+    """The weights of the second convolution, each off by up to 12 steps."""
+    graph = Graph(content)
+    network = FakeQuantizedNetwork(graph, graph.outputs)
+    weights = dict(network.parameters.weights)
+    tensor = [one for one in graph.layers if one.name == "CONV_2D"][1].inputs[1]
+    drawn = np.random.default_rng(1).uniform(-12, 12, weights[tensor].shape)
+    weights[tensor] = weights[tensor] + drawn
+    return network.written(content, network.parameters._replace(weights=weights))
+
+
+def test_a_network_of_one_layer_is_refused() -> None:
+    writer = GraphWriter()
+    rows = np.ones((4, 3), np.float32)
+    given = writer.tensor("given", (1, 3), "FLOAT32")
+    inputs = [given, writer.constant("weights", np.ones((2, 3), np.float32))]
+    made = writer.tensor("made", (1, 2), "FLOAT32")
+    writer.operator("FULLY_CONNECTED", inputs, [made], schema.FullyConnectedOptionsT())
+    content = writer.content([given], [made])
+    network = replace(
+        judged("example").network,
+        content=content,
+        original=content,
+        rows=rows,
+        original_rows=rows,
+    )
+    with pytest.raises(UserError, match="no layer before the last has weights"):
+        fit_dare(network, None, np.random.default_rng(0), untold)
+
+
+def chain() -> tuple[Graph, int, int, int]:
+    """Two inputs, two hidden neurons and two outputs; each hidden one feeds one output."""
+    writer = GraphWriter()
+    given, hidden, made = (
+        writer.tensor(name, (1, 2), "FLOAT32") for name in ("given", "hidden", "made")
+    )
+    first = writer.constant("first", np.array([[1, -1], [1, 1]], np.float32))
+    second = writer.constant("second", np.array([[1, 0], [0, 1]], np.float32))
+    writer.operator("FULLY_CONNECTED", [given, first], [hidden], schema.FullyConnectedOptionsT())
+    writer.operator("FULLY_CONNECTED", [hidden, second], [made], schema.FullyConnectedOptionsT())
+    return Graph(writer.content([given], [made])), first, second, made
+
+
+def sliced(share: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    graph, first, second, made = chain()
+    given, hidden = graph.inputs[0], graph.operators[0].outputs[0]
+    reactions = np.array([[1.0, -2.0], [1.0, 3.0]])  # of the inputs, of two rows
+    neurons = {
+        given: reactions,
+        hidden: reactions @ graph.values(first).T,
+        made: reactions @ graph.values(first).T,
+    }
+    criterion = np.array([[1.0, 0.0], [1.0, 0.0]])  # the first output
+    found = network_slice(graph, graph.operators, neurons, (made, criterion), share)
+    return found.synapses[first], found.synapses[second]
+
+
+def test_the_synapses_are_kept_that_feed_the_criterion() -> None:
+    """By hand: of both rows the first hidden neuron contributes, and by the second input most."""
+    first, second = sliced(0.25)
+    assert first.tolist() == [[False, True], [False, False]]
+    assert second.tolist() == [[True, False], [False, False]]
+
+
+def test_a_share_of_1_keeps_all() -> None:
+    assert all(kept.all() for kept in sliced(1.0))
