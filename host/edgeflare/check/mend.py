@@ -100,16 +100,16 @@ def figures_of(document: RepairDocument) -> MendFigures:
 
 
 def _near_after(judged: Judgement) -> int:
-    return sum(kernel_set.after.deviating for kernel_set in judged.scored)
+    return sum(input_set.after.deviating for input_set in judged.scored)
 
 
 def _deviating(sets: Sequence[SetJudgement]) -> MendedInputs:
     return MendedInputs(
-        inputs=sum(kernel_set.after.asked - kernel_set.after.failed for kernel_set in sets),
-        before=sum(kernel_set.before.deviating for kernel_set in sets),
-        after=sum(kernel_set.after.deviating for kernel_set in sets),
-        mended=sum(kernel_set.mended for kernel_set in sets),
-        broken=sum(kernel_set.broken for kernel_set in sets),
+        inputs=sum(input_set.after.asked - input_set.after.failed for input_set in sets),
+        before=sum(input_set.before.deviating for input_set in sets),
+        after=sum(input_set.after.deviating for input_set in sets),
+        mended=sum(input_set.mended for input_set in sets),
+        broken=sum(input_set.broken for input_set in sets),
     )
 
 

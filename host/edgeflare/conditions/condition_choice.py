@@ -165,7 +165,7 @@ def _unknown(domain: str, name: str) -> str:
     known = conditions_of(domain)
     if not known:
         return f"{name}: there are no conditions of the domain {domain}: use --conditions none"
-    sets = sorted({kernel_set for condition in known for kernel_set in condition.sets})
+    sets = sorted({set_name for condition in known for set_name in condition.sets})
     its = f"its sets are {', '.join(sets)}, and " if sets else ""
     listed = f"{its}`edgeflare conditions {domain}` lists all"
     for condition in all_conditions():

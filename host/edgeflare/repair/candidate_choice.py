@@ -60,9 +60,11 @@ class ChosenCandidate:
     def front(self) -> list[str]:
         """Names of candidates that no other dominates in time, score and size, sorted by these."""
         points = {
-            one.name: (one.latency_ratio, one.score, one.bytes)
-            for one in self.tried
-            if one.latency_ratio is not None and one.score is not None and one.bytes is not None
+            candidate.name: (candidate.latency_ratio, candidate.score, candidate.bytes)
+            for candidate in self.tried
+            if candidate.latency_ratio is not None
+            and candidate.score is not None
+            and candidate.bytes is not None
         }
         return pareto_front(points)
 
@@ -96,20 +98,20 @@ class CandidateChoice:
         """
         attempts = self._attempts(makers)
         gaining = [
-            (one.tried.sets.score, one.candidate, one.tried)
-            for one in attempts
-            if one.candidate is not None
-            and one.tried.sets is not None
-            and surely_gains(one.tried.sets)
+            (attempt.tried.sets.score, attempt.candidate, attempt.tried)
+            for attempt in attempts
+            if attempt.candidate is not None
+            and attempt.tried.sets is not None
+            and surely_gains(attempt.tried.sets)
         ]
-        if all(one.unmade for one in attempts):  # for the first reason
+        if all(attempt.unmade for attempt in attempts):  # for the first reason
             raise UserError(str(attempts[0].tried.set_aside))
-        within = [one for one in gaining if not one[2].needs]
+        within = [gain for gain in gaining if not gain[2].needs]
         best = min(within, key=itemgetter(0), default=None)
-        beyond = [one for one in gaining if one[2].needs and (best is None or one[0] < best[0])]
+        beyond = [gain for gain in gaining if gain[2].needs and (best is None or gain[0] < best[0])]
         offered = min(beyond, key=itemgetter(0), default=None)
         return ChosenCandidate(
-            [one.tried for one in attempts],
+            [attempt.tried for attempt in attempts],
             chosen=None if best is None else best[1],
             offered=None if offered is None else offered[1:],
         )
@@ -118,8 +120,8 @@ class CandidateChoice:
         """Measure a candidate and the model before in turns, on each device."""
         some, limit = next(iter(self.sets.values())), self.request.latency_limit
         return tuple(
-            latency_on(one, candidate.content, self.opened, some, limit)
-            for one in self.opened.devices
+            latency_on(device, candidate.content, self.opened, some, limit)
+            for device in self.opened.devices
         )
 
     def _attempts(self, makers: Sequence[CandidateMaker]) -> list[Attempt]:
@@ -136,7 +138,10 @@ class CandidateChoice:
                     stored = list(self._tried(maker))
                     self.stored.write(maker.name, stored)
                 found += stored
-                if any(one.candidate and one.tried.sets and not one.tried.needs for one in stored):
+                if any(
+                    attempt.candidate and attempt.tried.sets and not attempt.tried.needs
+                    for attempt in stored
+                ):
                     judged_methods.add(maker.method)
             self.progress("candidates", len(makers), len(makers))
         except EnoughTried:
@@ -159,12 +164,15 @@ class CandidateChoice:
             yield Attempt(None, made, unmade=isinstance(error, UserError))
             return
         seconds = round((time.monotonic() - begun) / max(1, len(candidates)), 3)
-        for number, one in enumerate(candidates):
+        for number, candidate in enumerate(candidates):
             self.progress("judged", number, len(candidates))
             yield self._judged(
-                one,
+                candidate,
                 TriedCandidate(
-                    name=one.name, seconds=seconds, bytes=len(one.content), details=one.details
+                    name=candidate.name,
+                    seconds=seconds,
+                    bytes=len(candidate.content),
+                    details=candidate.details,
                 ),
             )
 
@@ -177,7 +185,7 @@ class CandidateChoice:
         ratio: float = 1.0
         if not same_work(read_model_file(self.opened.pair.compressed), candidate.content):
             latency = self.latency(candidate)
-            ratio = max(one.ratio for one in latency)
+            ratio = max(of_device.ratio for of_device in latency)
         made = structs.replace(made, latency=latency, latency_ratio=ratio)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
@@ -207,7 +215,9 @@ class CandidateChoice:
         if size is not None and not size.allows(before, after):
             needs["--max-size"] = least_limit(before, after)
         slower = [
-            one.ratio for one in latency if time_limit is not None and one.exceeds(time_limit)
+            of_device.ratio
+            for of_device in latency
+            if time_limit is not None and of_device.exceeds(time_limit)
         ]
         if slower:
             needs["--max-latency"] = least_limit(1.0, max(slower))
@@ -222,13 +232,15 @@ class CandidateChoice:
                 rewritten = replace(self.opened.pair, compressed=path)
                 seeds = self.sets[SEEDS]
                 every, ids = self.opened.seeds, seeds.seed_ids.tolist()
-                places = [every.place(one) for one in ids]
+                places = [every.place(id_) for id_ in ids]
                 fixed = {name: rows[places] for name, rows in every.fixed.items()}
                 few = Seeds(seeds.inputs, None, (), fixed, tuple(ids))
                 fault = candidate_fault(rewritten, few)
             if fault is not None:
                 return fault
-        reasons = (refusal_by(one, candidate.content, self.opened) for one in self.opened.devices)
+        reasons = (
+            refusal_by(device, candidate.content, self.opened) for device in self.opened.devices
+        )
         return next(filter(None, reasons), None)
 
 
@@ -246,7 +258,9 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:
         return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
     values = points.values()
-    kept = (n for n, one in points.items() if not any(dominates(other, one) for other in values))
+    kept = (
+        n for n, point in points.items() if not any(dominates(other, point) for other in values)
+    )
     return sorted(kept, key=lambda name: points[name])
 
 
@@ -259,8 +273,8 @@ def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool,
 
     """
     mended, broken = mended_and_broken(judgement)
-    before = sum(one.before.deviating for one in judgement.scored)
-    after = sum(one.after.deviating for one in judgement.scored)
+    before = sum(input_set.before.deviating for input_set in judgement.scored)
+    after = sum(input_set.after.deviating for input_set in judgement.scored)
     said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
     if not surely_gains(judgement):
         return False, (
@@ -272,8 +286,8 @@ def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool,
         if new > old:
             return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
     for device in on_devices:
-        lost = sum(one.before.failed for one in device.sets.values())
-        failed = sum(one.after.failed for one in device.sets.values())
+        lost = sum(input_set.before.failed for input_set in device.sets.values())
+        failed = sum(input_set.after.failed for input_set in device.sets.values())
         where = f"on {device.device}"
         if failed > lost:
             return False, f"{where} it gives no answer on {failed - lost:,} held-out inputs"
@@ -292,4 +306,4 @@ def surely_gains(judgement: Judgement) -> bool:
 def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
     """Return how many inputs of the scored sets are mended, and broken."""
     sets = judgement.scored
-    return sum(one.mended for one in sets), sum(one.broken for one in sets)
+    return sum(input_set.mended for input_set in sets), sum(input_set.broken for input_set in sets)

@@ -91,23 +91,25 @@ class StoredCandidates:
         """Return what came of a plan; None where it was not tried, or a file of it is damaged."""
         try:
             data = self._read(f"{plan}.json")
-            return [self._opened(one) for one in msgspec.convert(json_value(data), list[_Entry])]
+            return [
+                self._opened(entry) for entry in msgspec.convert(json_value(data), list[_Entry])
+            ]
         except (OSError, ValueError, UserError):  # msgspec's errors and what is outside are among
             return None
 
     def write(self, plan: str, attempts: Sequence[Attempt]) -> None:
         """Store what came of a plan."""
         entries = []
-        for one in attempts:
-            candidate = one.candidate
+        for attempt in attempts:
+            candidate = attempt.candidate
             if candidate is None:
-                entries.append(_Entry(one.tried, one.unmade))
+                entries.append(_Entry(attempt.tried, attempt.unmade))
                 continue
             path = self._directory.inside(stored_file(candidate.name))
             write_atomically(path, candidate.content)
             sha256 = hashlib.sha256(candidate.content).hexdigest()
             recipe, files = candidate.recipe, candidate.files
-            entries.append(_Entry(one.tried, one.unmade, sha256, recipe, files))
+            entries.append(_Entry(attempt.tried, attempt.unmade, sha256, recipe, files))
         write_atomically(self._path(f"{plan}.json"), msgspec.json.encode(entries))
 
     def remove(self) -> None:
@@ -153,7 +155,7 @@ class StoredCandidates:
         tried, files = entry.tried, entry.files
         path = stored_file(tried.name)
         content = self._directory.read(path)
-        plain = all(_PLAIN.fullmatch(one) for one in (tried.name, *files)) and tried.file == path
+        plain = all(_PLAIN.fullmatch(name) for name in (tried.name, *files)) and tried.file == path
         if not plain or hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ValueError(f"the candidate {tried.name!r} is damaged")
         candidate = RepairCandidate(tried.name, content, entry.recipe, tried.details, files)
@@ -215,11 +217,11 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """
         named = ("version", "pair", "run", "findings")
         differing = [name for name in named if getattr(self, name) != getattr(now, name)]
-        for one, other in zip_longest(self.devices, now.devices):
-            if one is None or other is None:
+        for own, other in zip_longest(self.devices, now.devices):
+            if own is None or other is None:
                 differing.append("number of devices")
                 break
-            changes = decisive_changes(one, other, DEVICE_DECIDES)
+            changes = decisive_changes(own, other, DEVICE_DECIDES)
             differing += [f"device, by its {change.name}," for change in changes]
         changes = decisive_changes(self.host, now.host, HOST_DECIDES)
         differing += [f"host, by its {change.name}," for change in changes]

@@ -171,14 +171,14 @@ class _Clips:
             (_named(graph, graph.inputs, fed), _named(graph, graph.outputs, made))
             for fed, made in called.state.items()
         ]
-        free = [one for one in graph.inputs if one not in dict(states)]
+        free = [input_ for input_ in graph.inputs if input_ not in dict(states)]
         arrays = unpack_rows(opened.panel.host(arm).evaluator.signature.inputs, rows)
         return cls(graph, dict(zip(free, arrays, strict=True)), states)
 
     @property
     def no_states(self) -> list[Values]:
         """The states before the first frame, as real values."""
-        return [np.zeros(self.graph.tensors[one].shape, np.float32) for one, _ in self.states]
+        return [np.zeros(self.graph.tensors[fed].shape, np.float32) for fed, _ in self.states]
 
     def given(self, clip: int, frame: int, states: Sequence[Values]) -> dict[int, Values]:
         """Return what the network is given at a step, by the tensor.
@@ -189,16 +189,20 @@ class _Clips:
             states: real values of the states, in their order.
 
         """
-        values: dict[int, Values] = {one: rows[clip, frame] for one, rows in self.frames.items()}
-        for (one, _), state in zip(self.states, states, strict=True):
-            known = self.graph.tensors[one].as_interface
-            values[one] = quantize(state.reshape(known.shape).astype(np.float32), known)
+        values: dict[int, Values] = {
+            tensor: rows[clip, frame] for tensor, rows in self.frames.items()
+        }
+        for (fed, _), state in zip(self.states, states, strict=True):
+            known = self.graph.tensors[fed].as_interface
+            values[fed] = quantize(state.reshape(known.shape).astype(np.float32), known)
         return values
 
     def next_states(self, probe: HostProbe, values: Mapping[int, Values]) -> list[Values]:
         """Return the states behind a step, as real values."""
         try:
-            made = probe.run([values[one].reshape(self._shape(one)) for one in probe.given])
+            made = probe.run(
+                [values[tensor].reshape(self._shape(tensor)) for tensor in probe.given]
+            )
         except ProbeFailed as failed:
             raise UserError(f"the original gave no answer on a step: {failed}") from failed
         found = dict(zip(probe.made, made, strict=True))
@@ -210,16 +214,16 @@ class _Clips:
 
 
 def _named(graph: Graph, tensors: Sequence[int], name: str) -> int:
-    for one in tensors:
-        if graph.tensors[one].name == name:
-            return one
+    for tensor in tensors:
+        if graph.tensors[tensor].name == name:
+            return tensor
     raise UserError(f"{graph.source} has no {name} among the ends of its first graph")
 
 
 def _packed(graph: Graph, steps: Sequence[Mapping[int, Values]]) -> NDArray[np.generic]:
-    tensors = [graph.tensors[one].as_interface for one in graph.inputs]
+    tensors = [graph.tensors[input_].as_interface for input_ in graph.inputs]
     arrays = [
-        np.stack([step[one].reshape(known.shape) for step in steps])
-        for one, known in zip(graph.inputs, tensors, strict=True)
+        np.stack([step[input_].reshape(known.shape) for step in steps])
+        for input_, known in zip(graph.inputs, tensors, strict=True)
     ]
     return pack_rows(tensors, arrays)

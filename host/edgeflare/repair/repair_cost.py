@@ -185,8 +185,11 @@ def same_work(before: bytes, after: bytes) -> bool:
 
     def work(content: bytes) -> tuple[object, ...]:
         graph = Graph(content)
-        options = [repr(graph.options(one.index)) for one in graph.operators]
-        tensors = [(one.shape, one.dtype, len(one.scales), one.axis) for one in graph.tensors]
+        options = [repr(graph.options(operator.index)) for operator in graph.operators]
+        tensors = [
+            (tensor.shape, tensor.dtype, len(tensor.scales), tensor.axis)
+            for tensor in graph.tensors
+        ]
         return tuple(graph.operators), options, tensors
 
     return work(before) == work(after)
@@ -269,7 +272,7 @@ def _latency(device: str, times: Sequence[tuple[float, float]]) -> Latency:
     low, high = median_interval(ratios, CONFIDENCE)
     return Latency(
         device,
-        seconds_before=median(one for one, _ in times),
+        seconds_before=median(time for time, _ in times),
         seconds_after=median(other for _, other in times),
         ratio=median(ratios),
         ratio_low=low,

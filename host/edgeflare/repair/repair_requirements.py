@@ -63,13 +63,18 @@ def _float_network(compressed: bytes, original: bytes, name: str) -> bytes:
 
     """
     graph = Graph(original, name)
-    computed = (tensor for one in graph.layers for tensor in graph.fed(one))
-    if any(graph.tensors[one].scales and graph.tensors[one].dtype == "int8" for one in computed):
+    computed = (tensor for layer in graph.layers for tensor in graph.fed(layer))
+    if any(
+        graph.tensors[tensor].scales and graph.tensors[tensor].dtype == "int8"
+        for tensor in computed
+    ):
         raise UserError(
             f"the original {name} computes in 8 bits, and a repair is fitted to float numbers: were"
             " original and compressed model swapped?"
         )
-    if any(one.constant and one.scales and one.dtype == "int8" for one in graph.tensors):
+    if any(
+        tensor.constant and tensor.scales and tensor.dtype == "int8" for tensor in graph.tensors
+    ):
         original = dequantized(original, name)
     matched_layers(Graph(compressed, "the compressed model"), Graph(original, name))
     return original

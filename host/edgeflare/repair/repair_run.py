@@ -218,7 +218,7 @@ def _repaired(
     if original is not None:
         network = network_to_fit(opened, original, inputs, ids, rng)
         localized = residual(network)
-        makers += [one.of(network) for one in candidate_plans(request)]
+        makers += [candidate_plan.of(network) for candidate_plan in candidate_plans(request)]
     if past is not None and tries_shifts(opened.pair, past, request):
         makers.append(shift_maker(past, opened, split.fit, shifts, request.rng_seed))
     choice = CandidateChoice(opened, request, choose, stored, progress)
@@ -230,7 +230,8 @@ def _repaired(
         ),
         run=None if past is None else str(past.directory.path),
         devices=tuple(
-            RunDevice(name=one.profile.name, provenance=one.provenance) for one in opened.devices
+            RunDevice(name=device.profile.name, provenance=device.provenance)
+            for device in opened.devices
         ),
         classes=tuple(pair.classes),
         measured_as=_measured_as(judge),
@@ -270,7 +271,7 @@ def _judged(
     document = structs.replace(
         document,
         judged=judgement,
-        shown=tuple(one.shown for one in shown),
+        shown=tuple(input_to_show.shown for input_to_show in shown),
         on_devices=on_devices,
         robustness=attacked,
         written=written,
@@ -287,12 +288,12 @@ def _measured_as(sets: Mapping[SetName, JudgedSet]) -> str | None:
 
 def _why_none(tried: Sequence[TriedCandidate]) -> str:
     """Return why no candidate is chosen, where none is."""
-    judged = [(one, one.sets) for one in tried if one.sets is not None]
-    if judged and not any(one.before.deviating for one in judged[0][1].by_set.values()):
+    judged = [(candidate, candidate.sets) for candidate in tried if candidate.sets is not None]
+    if judged and not any(input_set.before.deviating for input_set in judged[0][1].by_set.values()):
         return "nothing deviates on the inputs to choose by, so that there is nothing to repair"
-    if judged and all(one.needs for one, _ in judged):
+    if judged and all(candidate.needs for candidate, _ in judged):
         return "the limits exclude every candidate"
-    within = " within the limits" if any(one.needs for one in tried) else ""
+    within = " within the limits" if any(candidate.needs for candidate in tried) else ""
     return f"no candidate{within} surely gains on the inputs to choose by"
 
 
@@ -320,7 +321,9 @@ def _repaired_model(
 
     That is measured now where the candidate was not judged by it.
     """
-    known = next(one.latency for one in document.candidates if one.name == chosen.name)
+    known = next(
+        candidate.latency for candidate in document.candidates if candidate.name == chosen.name
+    )
     return RepairedModel(
         **structs.asdict((known or choice.latency(chosen))[0]),
         file=MODEL,
@@ -353,7 +356,7 @@ def repair_identity(
         pair=opened.pair.fingerprint(),
         run=None if past is None else str(past.directory.path.resolve()),
         findings=0 if past is None else len(past.document.findings),
-        devices=tuple(one.provenance for one in opened.devices),
+        devices=tuple(device.provenance for device in opened.devices),
         host=describe_host(opened.pair.original),
         request=request,
         shifts=AskedShifts(shifts.rounds, shifts.mixture),

@@ -118,7 +118,8 @@ def search_again(
 def search_comparison(before: RunDocument, after: RunDocument) -> SearchComparison:
     """Return the figures of two runs side by side."""
     first, second = (
-        msgspec.convert(one.totals, SearchFigures, from_attributes=True) for one in (before, after)
+        msgspec.convert(document.totals, SearchFigures, from_attributes=True)
+        for document in (before, after)
     )
     return SearchComparison(
         stopped_by=after.stopped_by, strategy=after.strategy, before=first, after=second

@@ -112,7 +112,7 @@ def fit_groups(
     known = counterparts(network)
     groups = [group for group in groups if known.keys() >= set(group.sources)]
     logits = _logit_layers(graph, network.layers)
-    layers = [known[one] for group in groups for one in group.sources]
+    layers = [known[source] for group in groups for source in group.sources]
     evaluated = len(network.original_rows) if layers else 0
     total = evaluated + len(groups)
     values = _values(network, layers, logits, lambda done: progress(done, total))
@@ -142,22 +142,24 @@ def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> Q
     assert known is not None  # noqa: S101 - tied tensors have one scale
     readers = consumers(graph, first.index)
     if len(group.tensors) == len(readers) == 1 and readers[0].name == "ADD":
-        others = [one for one in readers[0].inputs if one != first.index and one in values]
+        others = [
+            input_ for input_ in readers[0].inputs if input_ != first.index and input_ in values
+        ]
         clipped_by = _CLIPPED_BY.get(_activation(graph, readers[0].index))
         if clipped_by is not None and others and len(values[others[0]]) == len(values[first.index]):
             return summand_range(values[first.index], values[others[0]], clipped_by, known)
-    seen = np.concatenate([values[one].ravel() for one in group.sources])
+    seen = np.concatenate([values[source].ravel() for source in group.sources])
     return least_error_range(seen, known)
 
 
 def counterparts(network: QuantizedNetwork) -> dict[int, MatchedLayer]:
     """Return the layers whose output has a counterpart of the same meaning, by that output."""
     return {
-        one.output: one
-        for one in network.layers
-        if network.original_graph.tensors[one.original_output].dtype == "float32"
-        and _activation(network.original_graph, one.original)
-        in (_NO_ACTIVATION, _activation(network.graph, one.operator))
+        layer.output: layer
+        for layer in network.layers
+        if network.original_graph.tensors[layer.original_output].dtype == "float32"
+        and _activation(network.original_graph, layer.original)
+        in (_NO_ACTIVATION, _activation(network.graph, layer.operator))
     }
 
 
@@ -169,9 +171,9 @@ def activation_limits(graph: Graph, operator: int) -> tuple[float, float]:
 def _logit_layers(graph: Graph, layers: Sequence[MatchedLayer]) -> dict[int, int]:
     """Return the operators that compute logits which may be shifted, by their outputs."""
     return {
-        one.output: one.operator
-        for one in layers
-        if has_integer_bias(graph, one) and feeds_softmax_alone(graph, one)
+        layer.output: layer.operator
+        for layer in layers
+        if has_integer_bias(graph, layer) and feeds_softmax_alone(graph, layer)
     }
 
 
@@ -188,17 +190,17 @@ def _values(
     """
     if not layers:
         return {}
-    kept: dict[int, list[Floats]] = {one.output: [] for one in layers}
-    tensors = [one.original_output for one in layers]
+    kept: dict[int, list[Floats]] = {layer.output: [] for layer in layers}
+    tensors = [layer.original_output for layer in layers]
     budget = max(1, _KEPT_VALUES // len(network.original_rows))
     rows = each_captured(network.original, network.original_rows, tensors)
     for number, row in enumerate(rows):
         progress(number)
-        for one in layers:
-            made = row[one.original_output].astype(np.float32)
-            made = np.clip(made, *activation_limits(network.graph, one.operator))
-            kept[one.output].append(
-                made[None] if one.output in whole else _some(made.ravel(), budget, number)
+        for layer in layers:
+            made = row[layer.original_output].astype(np.float32)
+            made = np.clip(made, *activation_limits(network.graph, layer.operator))
+            kept[layer.output].append(
+                made[None] if layer.output in whole else _some(made.ravel(), budget, number)
             )
     return {tensor: np.concatenate(values) for tensor, values in kept.items()}
 

@@ -56,7 +56,7 @@ def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real)
     edit.set_values(layer.bias, raw.reshape(tensor.shape))
     if len(tensor.scales) in (1, len(real)):
         scales = np.broadcast_to(steps, len(real))[: len(tensor.scales)]
-        edit.set_quantization(layer.bias, [float(one) for one in scales], tensor.zero_points)
+        edit.set_quantization(layer.bias, [float(scale) for scale in scales], tensor.zero_points)
 
 
 def has_integer_bias(graph: Graph, layer: MatchedLayer) -> bool:
@@ -81,12 +81,12 @@ def feeds_softmax_alone(graph: Graph, layer: MatchedLayer) -> bool:
         tensor = waiting.pop()
         if tensor in graph.outputs:
             return False
-        for one in consumers(graph, tensor):
-            if moves_values(one):
-                waiting.extend(one.outputs)
-            elif one.name == "SOFTMAX":
+        for consumer in consumers(graph, tensor):
+            if moves_values(consumer):
+                waiting.extend(consumer.outputs)
+            elif consumer.name == "SOFTMAX":
                 seen = True
-            elif one.name != "SHAPE":
+            elif consumer.name != "SHAPE":
                 return False
     return seen
 
@@ -139,19 +139,21 @@ def fit_biases(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
             models does not run or cannot be cut into parts.
 
     """
-    layers = [one for one in network.layers if _correctable(network, one)]
+    layers = [
+        matched_layer for matched_layer in network.layers if _correctable(network, matched_layer)
+    ]
     if not layers:
         return network.content
     means = _means(
         network.original,
         network.original_graph,
         network.original_rows[:_MOST_ROWS],
-        [one.original_inputs[0] for one in layers],
+        [matched_layer.original_inputs[0] for matched_layer in layers],
     )
-    inputs = [means[one.original_inputs[0]] for one in layers]
+    inputs = [means[matched_layer.original_inputs[0]] for matched_layer in layers]
     with closing(_linear_layers(network, layers, rounded=False)) as exact:
         wanted = [_channel_means(made) for made in exact.run(_floats(inputs))]
-    none = [np.zeros_like(one) for one in inputs]
+    none = [np.zeros_like(input_) for input_ in inputs]
     with closing(_linear_layers(network, layers, rounded=True)) as rounded:
         for at, layer in enumerate(layers):
             progress(at, len(layers))
@@ -184,8 +186,8 @@ def _mean_input(network: QuantizedNetwork, tensor: int) -> Real:
     part = extract(graph, 0, graph.made_by[tensor], expose=[tensor])
     there, values = Graph(part.content), network_inputs(graph, rows)
     place = there.outputs[part.outputs.index(tensor)]
-    given = [graph.tensors[one].as_interface for one in part.inputs]
-    rows = pack_rows(given, [values[one] for one in part.inputs])
+    given = [graph.tensors[input_].as_interface for input_ in part.inputs]
+    rows = pack_rows(given, [values[input_] for input_ in part.inputs])
     return _means(part.content, there, rows, [place], "xnnpack")[place]
 
 
@@ -225,7 +227,9 @@ def _linear_layers(
         if rounded and layer.weights is not None:
             real = compressed.tensors[layer.weights].real(compressed.values(layer.weights))
             constants[weights] = real.reshape(graph.tensors[weights].shape).astype(np.float32)
-    part = isolate(graph, [one.original for one in layers], constants, linear=True)
+    part = isolate(
+        graph, [matched_layer.original for matched_layer in layers], constants, linear=True
+    )
     return HostProbe(part.content, "builtin")
 
 
@@ -241,7 +245,7 @@ def _constants(original: Graph, layer: MatchedLayer) -> list[int]:
 
 
 def _floats(inputs: Sequence[Real]) -> list[NDArray[np.float32]]:
-    return [one.astype(np.float32) for one in inputs]
+    return [input_.astype(np.float32) for input_ in inputs]
 
 
 def _channel_means(made: NDArray[np.generic]) -> Real:

@@ -182,8 +182,8 @@ class FloatModel:
         """Return the float tensors that depend on the input."""
         graph = self._network.original_graph
         found = dict.fromkeys(graph.inputs)
-        for one in graph.layers:
-            found.update(dict.fromkeys((*graph.fed(one), *one.outputs)))
+        for layer in graph.layers:
+            found.update(dict.fromkeys((*graph.fed(layer), *layer.outputs)))
         return [tensor for tensor in found if graph.tensors[tensor].dtype == "float32"]
 
     def _constant(self, layer: MatchedLayer, tensor: int) -> int | None:
@@ -230,7 +230,7 @@ class FloatModel:
         old = self._main.tensors[tensor].buffer
         self._main.tensors[tensor].buffer = len(self._model.buffers)
         self._model.buffers.append(buffer)
-        if not any(one.buffer == old for one in self._main.tensors):
+        if not any(other.buffer == old for other in self._main.tensors):
             self._model.buffers[old].data = None
 
 
@@ -276,7 +276,9 @@ def _take_interface(model: Any, network: QuantizedNetwork) -> None:
     for tensor in (*graph.inputs, *graph.outputs):
         main.tensors[counterpart[tensor]].name = graph.tensors[tensor].name.encode()
     signatures = copy.deepcopy(graph.model.signatureDefs or [])
-    for entry in (entry for one in signatures for entry in (*one.inputs, *one.outputs)):
+    for entry in (
+        entry for signature in signatures for entry in (*signature.inputs, *signature.outputs)
+    ):
         entry.tensorIndex = counterpart[int(entry.tensorIndex)]
     model.signatureDefs = signatures
 

@@ -63,10 +63,10 @@ def give_own_steps(network: QuantizedNetwork, progress: Callable[[int, int], Non
             not run.
 
     """
-    places = [one for one in _places(network.graph) if _is_int8(network.graph, one.tensor)]
+    places = [place for place in _places(network.graph) if _is_int8(network.graph, place.tensor)]
     if places:
         fitted = _fitted(network, places, progress)
-        kept = [one for one in places if _narrower(network.graph, fitted.graph, one)]
+        kept = [place for place in places if _narrower(network.graph, fitted.graph, place)]
         if len(kept) < len(places):
             fitted = _fitted(network, kept, progress)
         if kept:
@@ -97,11 +97,11 @@ def _is_int8(graph: Graph, tensor: int) -> bool:
 
 
 def _places(graph: Graph) -> Iterator[_Place]:
-    for one in graph.layers:
-        if _pools_all(graph, one):
-            yield _Place(one.index, one.outputs[0])
-        elif not moves_values(one):
-            yield from _joined(graph, one)
+    for layer in graph.layers:
+        if _pools_all(graph, layer):
+            yield _Place(layer.index, layer.outputs[0])
+        elif not moves_values(layer):
+            yield from _joined(graph, layer)
 
 
 def _pools_all(graph: Graph, one: GraphOp) -> bool:
@@ -141,8 +141,8 @@ def _fitted(
     if not places:
         return network
     network = network.with_content(_rewritten(network.content, network.graph, places))
-    freed = {one.tensor for one in places}
-    groups = [one for one in tied_tensors(network.graph) if freed & set(one.tensors)]
+    freed = {place.tensor for place in places}
+    groups = [tied for tied in tied_tensors(network.graph) if freed & set(tied.tensors)]
     return network.with_content(fit_groups(network, groups, progress))
 
 
@@ -151,20 +151,20 @@ def _rewritten(content: bytes, graph: Graph, places: Sequence[_Place]) -> bytes:
     writer = Writer(content)
     operators = writer.graph.operators
     by_position = list(operators)
-    for one in places:
-        if one.readers:
-            known = graph.tensors[one.tensor]
+    for place in places:
+        if place.readers:
+            known = graph.tensors[place.tensor]
             like = replace(known.as_interface, name=f"{known.name}/joined")
-            joined = writer.operator("QUANTIZE", [one.tensor], writer.tensor(like), version=2)
-            operators.insert(operators.index(by_position[one.readers[0]]), operators.pop())
-            for reader in one.readers:
+            joined = writer.operator("QUANTIZE", [place.tensor], writer.tensor(like), version=2)
+            operators.insert(operators.index(by_position[place.readers[0]]), operators.pop())
+            for reader in place.readers:
                 its = by_position[reader]
-                its.inputs = [joined if int(at) == one.tensor else int(at) for at in its.inputs]
+                its.inputs = [joined if int(at) == place.tensor else int(at) for at in its.inputs]
         else:
-            axes = writer.constant(f"axes of {one.operator}", np.array([1, 2], np.int32))
-            given = graph.operators[one.operator].inputs[0]
-            writer.operator("MEAN", [given, axes], one.tensor, version=2, keepDims=True)
-            operators[operators.index(by_position[one.operator])] = operators.pop()
+            axes = writer.constant(f"axes of {place.operator}", np.array([1, 2], np.int32))
+            given = graph.operators[place.operator].inputs[0]
+            writer.operator("MEAN", [given, axes], place.tensor, version=2, keepDims=True)
+            operators[operators.index(by_position[place.operator])] = operators.pop()
     return writer.content()
 
 
@@ -174,11 +174,11 @@ def _narrower(before: Graph, after: Graph, one: _Place) -> bool:
 
 
 def _said(before: Graph, after: Graph, places: Sequence[_Place]) -> Iterator[Rewrite]:
-    for one in places:
+    for place in places:
         yield Rewrite(
-            operator=str(layer_name(before, before.operators[one.operator])),
-            by="QUANTIZE" if one.readers else "MEAN",
-            tensor=before.tensors[one.tensor].name,
-            step_before=before.tensors[one.tensor].scales[0],
-            step_after=after.tensors[one.tensor].scales[0],
+            operator=str(layer_name(before, before.operators[place.operator])),
+            by="QUANTIZE" if place.readers else "MEAN",
+            tensor=before.tensors[place.tensor].name,
+            step_before=before.tensors[place.tensor].scales[0],
+            step_after=after.tensors[place.tensor].scales[0],
         )

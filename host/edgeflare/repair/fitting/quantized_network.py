@@ -108,14 +108,18 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
         _matched(compressed, compressed.operators[operator], original, original.operators[there])
         for operator, (there, _) in sorted(found.items())
     )
-    known = {one.operator for one in layers if one.float_weights is not None}
-    for one in compressed.layers:
-        if one.name not in WEIGHTED or one.index in known:
+    known = {
+        matched_layer.operator
+        for matched_layer in layers
+        if matched_layer.float_weights is not None
+    }
+    for layer in compressed.layers:
+        if layer.name not in WEIGHTED or layer.index in known:
             continue
-        if _constant(compressed, one, 0) is not None:
-            name = compressed.tensors[one.outputs[0]].name
+        if _constant(compressed, layer, 0) is not None:
+            name = compressed.tensors[layer.outputs[0]].name
             raise UserError(
-                f"{compressed.source}: operator {one.index}, {one.name} {name!r}, has no"
+                f"{compressed.source}: operator {layer.index}, {layer.name} {name!r}, has no"
                 f" counterpart in {original.source} with weights of its shape: name the float"
                 " model that it was converted from"
             )

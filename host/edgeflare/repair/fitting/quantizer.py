@@ -110,9 +110,9 @@ def float_operators(
     for layer in network.layers:
         if layer.operator not in chosen:
             model.keep_values(layer)
-    for one in rounded:
-        if one.operator in chosen.values():
-            model.set_rounded(one)
+    for rounded_layer in rounded:
+        if rounded_layer.operator in chosen.values():
+            model.set_rounded(rounded_layer)
     original = network.original_graph
     rules = [_integer(_EACH, _ALL, 8)]
     for operator in chosen.values():
@@ -121,7 +121,9 @@ def float_operators(
         if name in _WITH_WEIGHTS:
             rules.append(_stored_int8(scope, _LIBRARY_NAMES.get(name, name)))
     readers = {
-        one.index for one in original.layers if not set(original.inputs).isdisjoint(one.inputs)
+        operator.index
+        for operator in original.layers
+        if not set(original.inputs).isdisjoint(operator.inputs)
     }
     if readers.issubset(chosen.values()):
         rules.append(_unchanged(_EACH, "INPUT"))
@@ -163,10 +165,10 @@ def _chosen(network: QuantizedNetwork, operators: Collection[int]) -> dict[int, 
     """Return named operators and softmaxes behind them, each with its counterpart's position."""
     graph = network.graph
     chosen = set(operators)
-    for one in graph.layers:
-        behind = {graph.made_by.get(tensor) for tensor in graph.fed(one)}
-        if one.name in _PROBABILITIES and behind & chosen:
-            chosen.add(one.index)
+    for layer in graph.layers:
+        behind = {graph.made_by.get(tensor) for tensor in graph.fed(layer)}
+        if layer.name in _PROBABILITIES and behind & chosen:
+            chosen.add(layer.index)
     known = {layer.operator: layer.original for layer in network.layers}
     for operator in sorted(chosen - known.keys()):
         raise UserError(
@@ -283,7 +285,7 @@ def _answers(pair: Pair, seeds: Seeds, kernels: Kernels) -> tuple[Answer, ...]:
 
 
 def _failure(answers: Sequence[Answer], name: str) -> str | None:
-    failures = [one.failure for one in answers if one.failure is not None]
+    failures = [answer.failure for answer in answers if answer.failure is not None]
     if not failures:
         return None
     kinds = ", ".join(sorted(set(failures)))
@@ -292,7 +294,9 @@ def _failure(answers: Sequence[Answer], name: str) -> str | None:
 
 def _disagreement(first: Sequence[Answer], answers: Sequence[Answer], name: str) -> str | None:
     pairs = list(zip(first, answers, strict=True))
-    differing = sum(one.differs(other) and not one.differs_by_tie(other) for one, other in pairs)
+    differing = sum(
+        answer.differs(other) and not answer.differs_by_tie(other) for answer, other in pairs
+    )
     if differing <= _MOST_DIFFERING * len(pairs):
         return None
     return (

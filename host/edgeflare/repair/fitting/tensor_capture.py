@@ -43,10 +43,10 @@ def captured(
     """
     values: dict[int, NDArray[np.generic]] = {}
     for at, row in enumerate(each_captured(content, rows, tensors, kernels)):
-        for tensor, one in row.items():
+        for tensor, array in row.items():
             if at == 0:
-                values[tensor] = np.empty((len(rows), *one.shape), one.dtype)
-            values[tensor][at] = one
+                values[tensor] = np.empty((len(rows), *array.shape), array.dtype)
+            values[tensor][at] = array
     return values
 
 
@@ -88,7 +88,7 @@ def network_inputs(graph: Graph, rows: NDArray[np.generic]) -> dict[int, NDArray
         rows: inputs as `pack_rows` makes them of the graph's inputs.
 
     """
-    tensors = [graph.tensors[one].as_interface for one in graph.inputs]
+    tensors = [graph.tensors[input_].as_interface for input_ in graph.inputs]
     return dict(zip(graph.inputs, unpack_rows(tensors, rows), strict=True))
 
 
@@ -134,12 +134,12 @@ class StepwiseExecution:
             UserError: the network cannot be cut, or the runtime refuses it or an input.
 
         """
-        if any(self._executed <= one.index < until for one in graph.layers):
+        if any(self._executed <= layer.index < until for layer in graph.layers):
             part = extract(graph, self._executed, until - 1)
             self._values.update(self._made(part, graph))
         self._executed = max(self._executed, until)
         waiting = {
-            tensor for one in graph.layers if one.index >= until for tensor in graph.fed(one)
+            tensor for layer in graph.layers if layer.index >= until for tensor in graph.fed(layer)
         }
         self._values = {
             tensor: values for tensor, values in self._values.items() if tensor in waiting
@@ -162,9 +162,9 @@ class StepwiseExecution:
                         f"{graph.source} gave no answer on input {number}: {failed}"
                     ) from failed
                 if not made:
-                    made = [_empty((count, *one.shape), one.dtype) for one in outputs]
-                for values, one in zip(made, outputs, strict=True):
-                    values[number] = one
+                    made = [_empty((count, *output.shape), output.dtype) for output in outputs]
+                for values, output in zip(made, outputs, strict=True):
+                    values[number] = output
         return dict(zip(part.outputs, made, strict=True))
 
 

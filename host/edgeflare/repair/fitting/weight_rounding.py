@@ -132,22 +132,24 @@ def round_original(
 
     """
     graph = Graph(original, "the original")
-    layers = [one for one in graph.layers if _has_float_weights(graph, one)]
+    layers = [layer for layer in graph.layers if _has_float_weights(graph, layer)]
     if not layers:
         raise UserError(f"{graph.source} has no float32 weights of {', '.join(UNFOLDED)} to round")
-    moments = {one.index: _no_inputs(graph, one.index, len(one.inputs) > 2) for one in layers}
-    tensors = sorted({one.inputs[0] for one in layers})
+    moments = {
+        layer.index: _no_inputs(graph, layer.index, len(layer.inputs) > 2) for layer in layers
+    }
+    tensors = sorted({layer.inputs[0] for layer in layers})
     with threadpool_limits(1):
         for begin in range(0, len(rows), _CAPTURED_AT_ONCE):
             progress(begin, len(rows))
             values = captured(original, rows[begin : begin + _CAPTURED_AT_ONCE], tensors)
-            for one in layers:
-                given = values[one.inputs[0]]
-                for some in _in_parts(graph, one.index, len(given)):
+            for layer in layers:
+                given = values[layer.inputs[0]]
+                for some in _in_parts(graph, layer.index, len(given)):
                     real = given[some].astype(np.float32)
-                    moments[one.index].add(unfolded_inputs(graph, one.index, real))
+                    moments[layer.index].add(unfolded_inputs(graph, layer.index, real))
         progress(len(rows), len(rows))
-        return tuple(_rounded_for_float(graph, one, moments[one.index]) for one in layers)
+        return tuple(_rounded_for_float(graph, layer, moments[layer.index]) for layer in layers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

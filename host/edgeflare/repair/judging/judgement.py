@@ -134,20 +134,20 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "sampled": self.sampled,
             "fresh": self.fresh,
         }
-        return {name: one for name, one in sets.items() if one is not None}
+        return {name: input_set for name, input_set in sets.items() if input_set is not None}
 
     @property
     def scored(self) -> tuple[SetJudgement, ...]:
         """Those by which candidates are compared, in the order of `SCORED`."""
-        return tuple(one for name, one in self.by_set.items() if name in SCORED)
+        return tuple(judged for name, judged in self.by_set.items() if name in SCORED)
 
     @property
     def score(self) -> float:
         """One number to choose by, smaller is better; see `score`."""
         sets = self.by_set
         return score(
-            {name: one.before for name, one in sets.items()},
-            {name: one.after for name, one in sets.items()},
+            {name: input_set.before for name, input_set in sets.items()},
+            {name: input_set.after for name, input_set in sets.items()},
         )
 
 
@@ -211,7 +211,9 @@ def compared(
         after: the candidate's answers to them.
 
     """
-    return Judgement(**{name: compared_set(one, after[name]) for name, one in sets.items()})
+    return Judgement(
+        **{name: compared_set(input_set, after[name]) for name, input_set in sets.items()}
+    )
 
 
 def compared_set(inputs: JudgedSet, after: Sequence[Answer]) -> SetJudgement:
@@ -242,7 +244,7 @@ def figures(original: Sequence[Answer], arm: Sequence[Answer], labels: Labels | 
     pairs = [(f, g) for f, g, good in zip(original, arm, both, strict=True) if good]
     deviating = [(f, g) for f, g in pairs if f.differs(g)]
     right = [] if labels is None else _right(labels[both], [g for _, g in pairs])
-    known = [one for one in right if one is not None]
+    known = [decided for decided in right if decided is not None]
     return Figures(
         asked=len(arm),
         deviating=len(deviating),
@@ -309,7 +311,7 @@ def score(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> float:
     few: list[str] = []
     pools = [few]
     for name in names:
-        pooled = sum(before[one].deviating for one in few)
+        pooled = sum(before[set_name].deviating for set_name in few)
         if before[name].deviating < LEAST_DEVIATING or 0 < pooled < LEAST_DEVIATING:
             few.append(name)
         else:

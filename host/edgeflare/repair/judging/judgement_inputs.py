@@ -190,7 +190,7 @@ def line_inputs(
         def decides_as(inputs: NDArray[Any], of: NDArray[np.int64]) -> NDArray[np.bool_]:
             found = original(inputs, rows[of])
             pairs = zip(found, of.tolist(), strict=True)
-            return np.array([not one.differs(answers[at]) for one, at in pairs], bool)
+            return np.array([not answer.differs(answers[at]) for answer, at in pairs], bool)
 
         near = near_other_decisions(seeds, decides_as, count, rng, space)
     return {TIGHT: (near.tight, rows[near.rows]), WIDE: (near.wide, rows[near.rows])}
@@ -222,7 +222,7 @@ def _judged_set(
 ) -> JudgedSet:
     arms = (Arm.ORIGINAL, Arm.TWIN)
     asked = list(opened.evaluate(list(inputs), seed_ids.tolist(), arms))
-    original, before = ([one.outcome[arm] for one in asked] for arm in arms)
+    original, before = ([query.outcome[arm] for query in asked] for arm in arms)
     return JudgedSet(inputs, seed_ids, labels, original, before)
 
 
@@ -230,11 +230,13 @@ def _answers(
     opened: OpenedPair, inputs: Iterable[Input], seed_ids: Sequence[int], arm: Arm
 ) -> list[Answer]:
     evaluated = opened.evaluate(list(inputs), seed_ids, (arm,))
-    return [one.outcome[arm] for one in evaluated]
+    return [query.outcome[arm] for query in evaluated]
 
 
 def _decisions(answers: Sequence[Answer]) -> Labels:
-    return np.array([-1 if one.decision is None else one.decision for one in answers], np.int64)
+    return np.array(
+        [-1 if answer.decision is None else answer.decision for answer in answers], np.int64
+    )
 
 
 def _sample_inputs(
@@ -286,10 +288,10 @@ def _near(starts: Sequence[tuple[int, Start]], answers: _TwinAnswers) -> list[tu
     while searches:
         asked = [(row, search.ask()[0].input) for row, search in searches]
         told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
-        for one, (_, search), answer in zip(asked, searches, told, strict=True):
+        for question, (_, search), answer in zip(asked, searches, told, strict=True):
             search.tell([Outcome({Arm.DEVICE: answer})])
             if answer.failure is None and (answer.lead() < NEAR_MARGIN or not answer.bordered):
-                near.append(one)
+                near.append(question)
         searches = [(row, search) for row, search in searches if search.ask()]
     return near
 

@@ -115,12 +115,12 @@ def shown_inputs(
 
 def _can_be_shown(sets: Mapping[SetName, JudgedSet]) -> bool:
     """Whether inputs are pictures, and answers labels with probabilities."""
-    every = [one for one in sets.values() if len(one.inputs)]
+    every = [input_set for input_set in sets.values() if len(input_set.inputs)]
     return all(
-        one.inputs.ndim == _PICTURES
-        and one.inputs.dtype == np.uint8
-        and all(answer.counted and len(answer.probabilities) for answer in one.original)
-        for one in every
+        inputs.inputs.ndim == _PICTURES
+        and inputs.inputs.dtype == np.uint8
+        and all(answer.counted and len(answer.probabilities) for answer in inputs.original)
+        for inputs in every
     )
 
 
@@ -138,8 +138,10 @@ def write_shown(out: Path, pair: Pair, shown: Sequence[InputToShow]) -> None:
 
     """
     directory, domain = RunDirectory(out), pair.interface.domain
-    for one in shown:
-        write_atomically(directory.inside(one.shown.image), domain.encode_file(one.pixels))
+    for input_to_show in shown:
+        write_atomically(
+            directory.inside(input_to_show.shown.image), domain.encode_file(input_to_show.pixels)
+        )
 
 
 Place = tuple[SetName, int]
@@ -153,21 +155,21 @@ def _changed(
     sets: Mapping[SetName, JudgedSet], after: Mapping[SetName, Sequence[Answer]], kind: ChangeKind
 ) -> Iterator[tuple[float, Place, Seed]]:
     """Yield the inputs of a kind of change: the original's margin, the place, and its seed."""
-    for name, one in sets.items():
+    for name, input_set in sets.items():
         of = FRESH if name == FRESH else ""  # fresh inputs are made from no seed
-        rows = zip(one.original, one.before, after[name], strict=True)
+        rows = zip(input_set.original, input_set.before, after[name], strict=True)
         for row, answers in enumerate(rows):
             f, g, repaired = answers
             if any(answer.failure is not None for answer in answers):
                 continue
             wrong = f.differs(g), f.differs(repaired)
             if wrong == ((True, False) if kind == "mended" else (False, True)):
-                yield f.lead(), (name, row), (of, int(one.seed_ids[row]))
+                yield f.lead(), (name, row), (of, int(input_set.seed_ids[row]))
 
 
 def _chosen(changed: list[tuple[float, Place, Seed]], most: int) -> list[Place]:
     """Return the places with the largest margins, of which each seed has one as far as it goes."""
-    ranked = sorted(changed, key=lambda one: -one[0])
+    ranked = sorted(changed, key=lambda entry: -entry[0])
     first_of = {seed: place for _, place, seed in reversed(ranked)}
-    ranked.sort(key=lambda one: first_of[one[2]] != one[1])
-    return [place for _, place, _ in sorted(ranked[:most], key=lambda one: -one[0])]
+    ranked.sort(key=lambda entry: first_of[entry[2]] != entry[1])
+    return [place for _, place, _ in sorted(ranked[:most], key=lambda entry: -entry[0])]

@@ -77,7 +77,7 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
         seeds: the seeds, with the original's answers.
 
     """
-    places = [at for at, one in enumerate(seeds.original) if one.decision is not None]
+    places = [at for at, answer in enumerate(seeds.original) if answer.decision is not None]
     labels = [seeds.original[at].decision or 0 for at in places]
     inputs, ids = seeds.inputs[places], [int(seeds.seed_ids[at]) for at in places]
     space = opened.pair.interface.domain.space
@@ -92,10 +92,10 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
                     ("pgd", _STEPS, _STEP),
                 ):
                     pairs = zip(inputs, labels, strict=True)
-                    moved = [_attacked(one, at, ascend, space, steps, step) for one, at in pairs]
+                    moved = [_attacked(row, at, ascend, space, steps, step) for row, at in pairs]
                     answers = model.answers(np.stack(moved), ids)
                     right = zip(answers, labels, strict=True)
-                    kept[name].append(sum(one.decision == label for one, label in right))
+                    kept[name].append(sum(answer.decision == label for answer, label in right))
     except UserError as refused:
         return Robustness(why_not=str(refused))
     return Robustness(

@@ -59,20 +59,20 @@ def front_figure(document: RepairDocument) -> str:
     What it shows is said in words too.
     """
     points = [
-        _point(document, one, one.latency_ratio, one.score)
-        for one in document.candidates
-        if one.score is not None and one.latency_ratio is not None
+        _point(document, candidate, candidate.latency_ratio, candidate.score)
+        for candidate in document.candidates
+        if candidate.score is not None and candidate.latency_ratio is not None
     ]
     if not points:
         return ""
-    front = [one for name in document.front for one in points if one.name == name]
+    front = [point for name in document.front for point in points if point.name == name]
     everything = [*points, _Point(BEFORE, 1.0, 1.0, None, "ink", "s")]
     with page_style():
         figure = Figure(figsize=(WIDTH, max(LEAST_HEIGHT, LINE * len(everything) + 1)))
         panel = figure.subplots()
         figure.subplots_adjust(left=0.1, right=0.6, top=0.96, bottom=0.15)
         _axes(panel, everything)
-        x, y = [one.ratio for one in front], [min(HIGHEST, one.score) for one in front]
+        x, y = [point.ratio for point in front], [min(HIGHEST, point.score) for point in front]
         panel.plot(x, y, color=COLOURS["accent"], linewidth=1.2, zorder=1)
         _marks(panel, everything)
         svg = inline_svg(figure, "front", _words(points, front))
@@ -93,11 +93,11 @@ def _point(document: RepairDocument, one: TriedCandidate, ratio: float, score: f
 
 
 def _axes(panel: Any, points: Sequence[_Point]) -> None:
-    ratios = [one.ratio for one in points]
+    ratios = [point.ratio for point in points]
     panel.set(
         xlabel="time of an inference, × before",
         ylabel="score",
-        ylim=(0.0, 1.08 * min(HIGHEST, max(one.score for one in points))),
+        ylim=(0.0, 1.08 * min(HIGHEST, max(point.score for point in points))),
     )
     if min(ratios) > LEAST_RATIO and max(ratios) > LOGARITHMIC * min(ratios):
         panel.set_xscale("log")
@@ -109,14 +109,14 @@ def _axes(panel: Any, points: Sequence[_Point]) -> None:
 
 def _marks(panel: Any, points: Sequence[_Point]) -> None:
     """Draw marks, their areas as large as the files, and their labels in a column beside them."""
-    largest = max((one.size for one in points if one.size is not None), default=1) or 1
-    for number, one in enumerate(sorted(points, key=lambda one: (-one.score, one.ratio))):
-        place = one.ratio, min(HIGHEST, one.score)
-        area = 55.0 * (1.0 if one.size is None else one.size / largest)
-        colour = COLOURS[one.colour]
-        panel.scatter(*place, s=area, marker=one.marker, color=colour, clip_on=False, zorder=2)
+    largest = max((point.size for point in points if point.size is not None), default=1) or 1
+    for number, point in enumerate(sorted(points, key=lambda known: (-known.score, known.ratio))):
+        place = point.ratio, min(HIGHEST, point.score)
+        area = 55.0 * (1.0 if point.size is None else point.size / largest)
+        colour = COLOURS[point.colour]
+        panel.scatter(*place, s=area, marker=point.marker, color=colour, clip_on=False, zorder=2)
         panel.annotate(
-            _label(one),
+            _label(point),
             place,
             (1.08, 1.0 - (number + 0.5) / len(points)),
             textcoords="axes fraction",
@@ -133,7 +133,9 @@ def _label(one: _Point) -> str:
 
 
 def _words(points: Sequence[_Point], front: Sequence[_Point]) -> str:
-    told = ", ".join(f"{one.name} (time × {one.ratio:.2f}, score {one.score:.2f})" for one in front)
+    told = ", ".join(
+        f"{point.name} (time × {point.ratio:.2f}, score {point.score:.2f})" for point in front
+    )
     return for_html(
         f"Time and score of {len(points)} candidates; the model before has 1 and 1. On the front,"
         f" the fastest first: {told or 'none'}."

@@ -26,9 +26,9 @@ def input_gallery(document: RepairDocument, directory: RunDirectory, change: Cha
     """
     most = allowance(len(document.shown))
     shown = [
-        (one, _picture(directory, one.image, most))
-        for one in document.shown
-        if one.change == change
+        (shown_input, _picture(directory, shown_input.image, most))
+        for shown_input in document.shown
+        if shown_input.change == change
     ]
     template = page_environment("edgeflare.repair.page").get_template("gallery.html.j2")
     return template.render(shown=shown, classes=document.classes, class_name=class_name)

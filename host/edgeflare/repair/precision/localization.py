@@ -88,16 +88,16 @@ def residual_scores(
 
     """
     return {
-        one.name: float(
+        block.name: float(
             np.sqrt(
                 sum(
                     float((errors[operator].relative ** 2).mean())
-                    for operator in one.operators
+                    for operator in block.operators
                     if operator in errors
                 )
             )
         )
-        for one in blocks
+        for block in blocks
     }
 
 
@@ -118,21 +118,21 @@ def spectrum_scores(
         A score from 0 to 1 for each block's name; the block with the greatest one is to blame.
 
     """
-    known = [one for one in blocks if one.operators[0] in errors]
-    scores = {one.name: 0.0 for one in blocks}
+    known = [block for block in blocks if block.operators[0] in errors]
+    scores = {block.name: 0.0 for block in blocks}
     if failing.all() or not failing.any() or not known:
         return scores
-    of = [errors[one.operators[0]] for one in known]
-    gradients = [one.relative[failing].mean(axis=0) for one in of]
-    mean = np.mean([one.mean() for one in gradients])
+    of = [errors[block.operators[0]] for block in known]
+    gradients = [measured.relative[failing].mean(axis=0) for measured in of]
+    mean = np.mean([gradient.mean() for gradient in gradients])
     above = np.maximum(np.concatenate(gradients) - mean, 0.0)
-    suspicious = np.concatenate([tarantula(one.activation, failing) for one in of])
+    suspicious = np.concatenate([tarantula(measured.activation, failing) for measured in of])
     suspicious *= above / (above.max() or 1.0)
-    owner = np.repeat(np.arange(len(known)), [len(one) for one in gradients])
+    owner = np.repeat(np.arange(len(known)), [len(gradient) for gradient in gradients])
     count = max(LEAST_SUSPICIOUS, round(SUSPICIOUS_SHARE * len(owner)))
     most = np.argsort(-suspicious, kind="stable")[:count]
-    for at, one in enumerate(known):
-        scores[one.name] = float(suspicious[most[owner[most] == at]].sum() / (owner == at).sum())
+    for at, block in enumerate(known):
+        scores[block.name] = float(suspicious[most[owner[most] == at]].sum() / (owner == at).sum())
     return scores
 
 
@@ -168,12 +168,12 @@ def promotion_scores(blocks: Sequence[Block], measure: Measure) -> dict[str, flo
         return float("inf") if found is None else found.error.mean
 
     before = error_with(())
-    return {one.name: 1.0 - error_with((one,)) / before if before else 0.0 for one in blocks}
+    return {block.name: 1.0 - error_with((block,)) / before if before else 0.0 for block in blocks}
 
 
 def ranked(blocks: Sequence[Block], scores: Mapping[str, float]) -> list[Block]:
     """Return blocks by falling scores; of equal ones the first in execution order is before."""
-    return sorted(blocks, key=lambda one: -scores[one.name])
+    return sorted(blocks, key=lambda block: -scores[block.name])
 
 
 def blamed(blocks: Sequence[Block], scores: Mapping[str, float]) -> Block | None:

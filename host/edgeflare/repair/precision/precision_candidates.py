@@ -118,7 +118,7 @@ def precision_candidates(
             details,
             blocks=blocks,
             scores={
-                way: {name: one if isfinite(one) else None for name, one in of.items()}
+                way: {name: number if isfinite(number) else None for name, number in of.items()}
                 for way, of in scores.items()
             },
             blamed={
@@ -129,11 +129,16 @@ def precision_candidates(
         )
 
     points = path_points(improvements(before, path), path[-1].after)
-    wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
-    wanted += [(one, "int16") for one in points[:INT16_POINTS]]
-    candidates = (_candidate(models, one, precision) for one, precision in wanted)
-    made = [one for one in candidates if one is not None]
-    return [replace(one, details=searched(one.details)) for one in made[:1]] + made[1:]
+    wanted: list[tuple[PromotedModel, Precision]] = [(point, "float") for point in points]
+    wanted += [(point, "int16") for point in points[:INT16_POINTS]]
+    candidates = (
+        _candidate(models, promoted_model, precision) for promoted_model, precision in wanted
+    )
+    made = [candidate for candidate in candidates if candidate is not None]
+    return [
+        replace(precision_candidate, details=searched(precision_candidate.details))
+        for precision_candidate in made[:1]
+    ] + made[1:]
 
 
 def localized_scores(
@@ -186,10 +191,20 @@ def path_points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[P
     """
     chosen: list[PromotedModel] = []
     for least in POINTS:
-        found = next((one for one in forward if len(one.blocks) >= least), None)
+        found = next(
+            (promoted_model for promoted_model in forward if len(promoted_model.blocks) >= least),
+            None,
+        )
         if found is not None and found not in chosen:
             chosen.append(found)
-    return [*(one for one in chosen if len(one.blocks) != len(last.blocks)), last]
+    return [
+        *(
+            promoted_model
+            for promoted_model in chosen
+            if len(promoted_model.blocks) != len(last.blocks)
+        ),
+        last,
+    ]
 
 
 def _candidate(
@@ -200,7 +215,7 @@ def _candidate(
         made = models.made(point.blocks, precision)
     except UserError:
         return None
-    promoted = tuple(one.name for one in point.blocks)
+    promoted = tuple(block.name for block in point.blocks)
     name = f"{precision}-{len(promoted)}"
     return PrecisionCandidate(name, made, PrecisionDetails(precision=precision, promoted=promoted))
 
@@ -247,7 +262,7 @@ def search_precision(ranking: Sequence[Block], measure: Measure) -> list[_Search
     if nothing is None:
         return []
     forward = list(_promotions(nothing, ranking, measure))
-    errors = [one.after.error.mean for one in forward]
+    errors = [made.after.error.mean for made in forward]
     least = min(errors, default=float("inf"))
     if least >= nothing.error.mean * (1 - LEAST_GAIN):
         return []
@@ -285,9 +300,9 @@ def _promotions(
     left = list(ranking)
     while left:
         tried = [
-            _SearchStep(one, False, after)
-            for one in left[:_AT_ONCE]
-            if (after := measure((*now.blocks, one))) is not None
+            _SearchStep(block, False, after)
+            for block in left[:_AT_ONCE]
+            if (after := measure((*now.blocks, block))) is not None
         ]
         if not tried:
             left = left[_AT_ONCE:]
@@ -303,9 +318,9 @@ def _demotion(now: PromotedModel, most: float, measure: Measure) -> _SearchStep 
     if len(now.blocks) < 2:
         return None
     tried = (
-        _SearchStep(one, True, after)
-        for one in now.blocks
-        if (after := measure([other for other in now.blocks if other != one])) is not None
+        _SearchStep(block, True, after)
+        for block in now.blocks
+        if (after := measure([other for other in now.blocks if other != block])) is not None
     )
     best = min(tried, key=lambda step: step.after.error.mean, default=None)
     return None if best is None or best.after.error.mean > most else best

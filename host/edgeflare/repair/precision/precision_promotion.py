@@ -183,7 +183,7 @@ class MarginComparison:
                 f"{graph.source} has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs,"
                 " but precision is searched for in models with one each"
             )
-        given, made = (graph.tensors[one] for one in (*graph.inputs, *graph.outputs))
+        given, made = (graph.tensors[at] for at in (*graph.inputs, *graph.outputs))
         network = self._network
         encoded = network.original_rows if given.dtype == "float32" else network.rows
         found = []

@@ -143,7 +143,7 @@ def _samples(
 ) -> Samples:
     rows = [row for row, _ in kept]
     seeds = run_inputs.seeds.take(np.array(rows, np.int64))
-    return run.samples([one for _, one in kept], seeds.seed_ids, seeds.labels)
+    return run.samples([query for _, query in kept], seeds.seed_ids, seeds.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +188,8 @@ class _Gathering(ChainRecord):
 
     def near(self, strategy: BeginSearch) -> list[tuple[int, EvaluatedQuery]]:
         """Return the inputs near the boundary of one strategy, each with the row of its seed."""
-        ordered = sorted(self._near[strategy], key=lambda one: (one.step, one.search))
-        return [(one.row, one.evaluated) for one in ordered]
+        ordered = sorted(self._near[strategy], key=lambda near: (near.step, near.search))
+        return [(near.row, near.evaluated) for near in ordered]
 
     def open(self, number: int) -> Chain:
         """Return a new search."""

@@ -75,11 +75,11 @@ class RunToRepair:
     ) -> Samples:
         """Return answers as samples; none of them may be a failure."""
         tensor = self.decoder.tensor
-        raw = np.frombuffer(b"".join(one.raw[Arm.DEVICE] for one in answered), tensor.dtype)
+        raw = np.frombuffer(b"".join(query.raw[Arm.DEVICE] for query in answered), tensor.dtype)
         return Samples(
             np.asarray(seed_ids, np.int64),
             np.asarray(seed_labels, np.int64),
-            np.array([one.outcome[Arm.ORIGINAL].decision for one in answered], np.int64),
+            np.array([query.outcome[Arm.ORIGINAL].decision for query in answered], np.int64),
             raw.reshape(len(answered), self.decoder.choices),
             tensor,
         )
@@ -103,7 +103,9 @@ def run_to_repair(
     """
     there, place = set(fit.tolist()), past.header.place
     entries = [
-        one for one in past.document.findings if place(one.seed_id) in there and _deviates(one)
+        finding
+        for finding in past.document.findings
+        if place(finding.seed_id) in there and _deviates(finding)
     ]
     require_enough(len(entries), str(past.directory.path))
     for entry in entries:
@@ -200,6 +202,6 @@ def _deviates(entry: Finding) -> bool:
 
 def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
     """Whether both arms answered, agree on the seed and disagree on the triggering input."""
-    labels = [[one.outcome[arm].decision for arm in ARMS] for one in (seed, trigger)]
+    labels = [[query.outcome[arm].decision for arm in ARMS] for query in (seed, trigger)]
     (f_seed, g_seed), (f, g) = labels
     return None not in (f_seed, g_seed, f, g) and f_seed == g_seed and f != g

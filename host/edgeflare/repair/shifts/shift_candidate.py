@@ -239,11 +239,11 @@ def evaluate(
 
     """
     parts = (inputs.triggers, inputs.agreeing, inputs.seeds, inputs.sampled)
-    counts = {name: _ChangeCounts(*(np.zeros(len(one)) for one in parts)) for name in REPAIRERS}
+    counts = {name: _ChangeCounts(*(np.zeros(len(part)) for part in parts)) for name in REPAIRERS}
     progress(0, SPLITS * FOLDS)
     for number, (split, fold) in enumerate(product(range(SPLITS), range(FOLDS)), 1):
         folds = inputs.folds(split)
-        training = inputs.part(folds, lambda one: one != fold)  # noqa: B023 - called at once
+        training = inputs.part(folds, lambda folds_of_inputs: folds_of_inputs != fold)  # noqa: B023 - called at once
         rows = fold_rows(folds)
         shifts = fit(effects, rows, fold).shifts
         mixture_only = fit(effects.mixture_only, rows[effects.mixed], fold).shifts
