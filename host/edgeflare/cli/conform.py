@@ -138,12 +138,7 @@ def conform(
 def _require_one_device(
     versions: str | None, device: Sequence[str], on_fleet: FleetOptions
 ) -> None:
-    """Refuse versions beside several devices.
-
-    Raises:
-        UserError: they are.
-
-    """
+    """Refuse versions beside several devices."""
     if versions is not None and (is_matrix(device) or on_fleet.fleet is not None):
         raise UserError(
             "--versions is for the findings of one device: leave it out, and try each run by"

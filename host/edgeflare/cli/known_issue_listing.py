@@ -49,7 +49,6 @@ def probed_devices(
 
     Raises:
         UserError: there is no such device.
-        InfrastructureError: it does not come up.
 
     """
     profiles = (

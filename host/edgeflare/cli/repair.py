@@ -179,12 +179,7 @@ def _columns(groups: str | None) -> tuple[int, ...]:
 
 
 def _require_learning_settings(request: RepairRequest, *, pair: bool, again: bool) -> None:
-    """Refuse settings of methods that learn where none of these is asked for.
-
-    Raises:
-        UserError: it is so.
-
-    """
+    """Refuse settings of methods that learn where none of these is asked for."""
     method = request.method
     if request.slice is not None and method not in ("dare", "fmt"):
         raise UserError("--slice is a setting of --method dare and fmt: name one, or leave it away")

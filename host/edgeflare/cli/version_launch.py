@@ -39,12 +39,7 @@ def installed(versions: str) -> list[RuntimeVersion]:
 
 
 def tried_on(models: Sequence[StoredModel], runtimes: Sequence[RuntimeVersion]) -> VersionDocument:
-    """Try findings on each kernel set of some versions, with its progress shown.
-
-    Raises:
-        InfrastructureError: no process can be started there.
-
-    """
+    """Try findings on each kernel set of some versions, with its progress shown."""
     console = Console(stderr=True)
     with runtime_arms(runtimes) as arms, console.status("trying versions") as status:
         return version_document(

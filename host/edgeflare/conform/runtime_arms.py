@@ -36,7 +36,7 @@ class RuntimeVersion:
     """A released version of the runtime that is installed here.
 
     Attributes:
-        version: its number.
+        version: the number of the version.
         package: the package that has it.
         python: the interpreter that has it.
 

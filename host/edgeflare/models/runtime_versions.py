@@ -23,7 +23,7 @@ from typing import Final
 from edgeflare.errors import InfrastructureError, UserError
 
 ALL: Final = "all"
-"""In place of versions: the last of each minor version that there is for this Python."""
+"""The word for the last of each minor version that there is for this Python."""
 
 PACKAGES: Final = ("ai-edge-litert", "tflite-runtime")
 """What has the runtime, the later one first; of a version that both have it is meant."""

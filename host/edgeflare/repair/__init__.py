@@ -5,5 +5,6 @@ weights by gradients, `precision` computes blocks of it in float or int16, `shif
 boundaries back, `judging` compares candidates and judges the best, `page` shows a repair.
 
 Whatever runs a model raises InfrastructureError where a worker process cannot be started, or it or
-a device is lost for good; the docstrings within leave that out.
+a device is lost for good, and what reads a repair UserError where its document is damaged or of
+another schema; the docstrings within leave that out.
 """

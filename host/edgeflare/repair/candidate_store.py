@@ -211,9 +211,6 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             now: what goes on with this one.
             folder: folder that both would use.
 
-        Raises:
-            UserError: it is; names what differs.
-
         """
         named = ("version", "pair", "run", "findings")
         differing = [name for name in named if getattr(self, name) != getattr(now, name)]

@@ -60,7 +60,7 @@ _DISTILLED = "distilled-mean"
 _STEPS = (200, 600, 1800)
 
 _AS_WELL = 0.01
-"""By how much more bias the plain candidate does as well."""
+"""The bias that the plain candidate may have more and still do as well."""
 
 _Rows = tuple[NDArray[np.generic], Labels]
 """Inputs and their labels."""

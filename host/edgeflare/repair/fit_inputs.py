@@ -60,9 +60,6 @@ def fit_inputs(
         inputs: (n, *shape), of the pair's domain.
         ids: the n ids of their seeds.
 
-    Raises:
-        UserError: see `judged_sets`.
-
     """
     seeds = opened.seeds.inputs[split.fit]
     half = max(1, min(FIT_INPUTS, _FIT_VALUES // seeds[0].size) // 2)

@@ -216,7 +216,6 @@ def measure(
 
     Raises:
         UserError: the device refuses one of them.
-        InfrastructureError: the device fails.
 
     """
     rows = np.arange(BATCH) % len(inputs)

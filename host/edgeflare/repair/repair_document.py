@@ -254,10 +254,6 @@ def read_repair(directory: RunDirectory) -> RepairDocument:
     Args:
         directory: the folder that `edgeflare repair` wrote.
 
-    Raises:
-        UserError: the file cannot be read, is damaged or of another schema; names it, and the
-            place in it.
-
     """
     return _READER.read(directory.inside(REPAIR_DOCUMENT))
 

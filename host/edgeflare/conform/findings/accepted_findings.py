@@ -23,7 +23,7 @@ from edgeflare.outside_text import read_toml
 from edgeflare.untrusted_text import for_json
 
 THEN: Final = " then "
-"""Between the operators of a finding that fail joined."""
+"""The word between the operators of a finding that fail joined."""
 
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""

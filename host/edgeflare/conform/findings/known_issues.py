@@ -141,7 +141,7 @@ class KnownIssue:
             2.14.0" of another package.
         fixed: the first version that is right; empty where none is known.
         thread: the public thread, "LiteRT#9272"; empty where none is known.
-        state: of the thread when it was read.
+        state: the state of the thread when it was read.
         read: the month in which it was read, "2026-09".
         work_around: what to do instead; empty where nothing is known.
         verified: whether EdgeFlare's authors saw it themselves.

@@ -28,7 +28,7 @@ FaultVerdict = Literal["device", "host", "shared", "undefined", "crash", "hang"]
 """Those of the verdicts on models that are findings."""
 
 IssueState = Literal["open", "closed", "merged"]
-"""Of a public thread."""
+"""The state of a public thread."""
 
 FaultSymptom = Literal[
     "wrong values",
@@ -266,7 +266,7 @@ class LinkedIssue(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         says: what is wrong, in a line.
         thread: the public thread, such as "LiteRT#9272"; empty where none is known.
-        state: of the thread when it was read; null without one.
+        state: the state of the thread when it was read; null without one.
         read: the month in which it was read, such as "2026-09"; empty without one.
         work_around: what to do instead; empty where nothing is known.
 

@@ -79,10 +79,6 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     Returns:
         A file of the same length, with the same operators.
 
-    Raises:
-        UserError: an operator with weights has no counterpart, constants are shared, or the
-            original does not run.
-
     """
     network = network.with_content(restore_weights(network))
     return fit_groups(network, tied_tensors(network.graph), progress)
@@ -102,10 +98,6 @@ def fit_groups(
 
     Returns:
         A file of the same length, with the same operators.
-
-    Raises:
-        UserError: an operator with weights has no counterpart, constants are shared, or the
-            original does not run.
 
     """
     graph = network.graph

@@ -148,9 +148,6 @@ class FakeQuantizedNetwork:
             content: the file.
             parameters: those that are written, rounded to their steps.
 
-        Raises:
-            UserError: constants or quantizations are shared with something else.
-
         """
         graph, edit = self.graph, InPlaceEdit(content, self.graph.source)
         steps = {}

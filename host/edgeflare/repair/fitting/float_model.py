@@ -52,7 +52,6 @@ class FloatModel:
         """Read the original.
 
         Raises:
-            UserError: litert-quantizer is not installed.
             RewritingFailed: the original stores weights in fewer bits than float32.
 
         """
@@ -147,12 +146,7 @@ class FloatModel:
             self._set_values(layer.bias, layer.float_bias)
 
     def quantized(self, recipe: Recipe) -> bytes:
-        """Return the file that the library makes, with all its buffers inside of the flatbuffer.
-
-        Raises:
-            RewritingFailed: it makes none.
-
-        """
+        """Return the file that the library makes, with all its buffers inside of the flatbuffer."""
         manager = self._library.RecipeManager()
         try:
             manager.load_quantization_recipe(json_value(json.dumps(recipe)))

@@ -38,8 +38,8 @@ class Tuning:
 
     Attributes:
         steps: how many.
-        rate: of Adam at the first step, as a share of one step of weights in 8 bits, which float
-            ones have by their largest value.
+        rate: the rate of Adam at the first step, as a share of one step of weights in 8 bits, which
+            float ones have by their largest value.
 
     """
 

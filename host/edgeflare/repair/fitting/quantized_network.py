@@ -99,9 +99,6 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
         compressed: graph of the compressed model.
         original: the graph of the float model.
 
-    Raises:
-        UserError: an operator with weights has no counterpart, or one with other weights.
-
     """
     found = match_layers(compressed, original)
     layers = tuple(

@@ -71,10 +71,6 @@ def weights_only(network: QuantizedNetwork, rounded: Sequence[RoundedLayer] = ()
         rounded: the layers whose weights are not to be rounded to the nearest, by GPTQ with the
             inputs to fit with: `round_original(network.original, network.original_rows, …)`.
 
-    Raises:
-        UserError: litert-quantizer is not installed.
-        RewritingFailed: it makes no file.
-
     """
     model = FloatModel(network)
     for layer in rounded:
@@ -97,11 +93,6 @@ def float_operators(
         operators: positions in the graph of the compressed model.
         rounded: the layers whose weights are not to be rounded to the nearest, see `weights_only`;
             those of other operators are passed over.
-
-    Raises:
-        UserError: litert-quantizer is not installed, or an operator has no counterpart in the
-            original.
-        RewritingFailed: the library makes no file.
 
     """
     chosen = _chosen(network, operators)
@@ -142,11 +133,6 @@ def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Re
     Args:
         network: network whose original is rewritten.
         operators: positions in the graph of the compressed model.
-
-    Raises:
-        UserError: litert-quantizer is not installed, or an operator has no counterpart in the
-            original.
-        RewritingFailed: the library makes no file.
 
     """
     chosen = _chosen(network, operators)

@@ -23,12 +23,7 @@ random up or down has 4 times it; a scale that is off by 2 % about 12 times."""
 
 
 def restore_weights(network: QuantizedNetwork) -> bytes:
-    """Return the file with sound weights of int8; it is the same file where all of them are.
-
-    Raises:
-        UserError: an operator with weights has no counterpart, or shares its weights.
-
-    """
+    """Return the file with sound weights of int8; it is the same file where all of them are."""
     edit = InPlaceEdit(network.content, network.graph.source)
     for layer in network.layers:
         _restore_layer(edit, network, layer)

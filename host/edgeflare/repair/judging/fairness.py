@@ -30,9 +30,9 @@ class Fairness(msgspec.Struct, frozen=True):
     Attributes:
         rows: how many inputs.
         accuracy: the share to which it gives the true label.
-        spd: by how much more often it gives the favourable label in the first group.
+        spd: how much more often it gives the favourable label in the first group.
         aaod: the mean size of that difference among inputs without and with that label.
-        eod: that difference among inputs that have the label.
+        eod: the same difference among inputs that have the label.
 
     """
 

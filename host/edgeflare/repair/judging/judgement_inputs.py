@@ -162,9 +162,6 @@ def line_inputs(
     Returns:
         By the name of the set, (n, *shape) inputs and the n positions of their seeds.
 
-    Raises:
-        UserError: see `judged_sets`.
-
     """
     ids, seeds = opened.seeds.seed_ids, opened.seeds.inputs[rows]
     space = opened.pair.interface.domain.space

@@ -41,8 +41,8 @@ class Attacked(msgspec.Struct, frozen=True):
     """How many seeds keep the original's label.
 
     Attributes:
-        before: with the compressed model before.
-        after: with the repaired one.
+        before: seeds that keep it with the compressed model before.
+        after: seeds that keep it with the repaired one.
 
     """
 

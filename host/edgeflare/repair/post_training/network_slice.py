@@ -30,8 +30,8 @@ class NetworkSlice:
     """What is kept of a network.
 
     Attributes:
-        synapses: which weights, in their shape, by the tensor of the weights.
-        neurons: which channels some synapse leads to that is kept, by the tensor of the output.
+        synapses: the kept weights as a mask in their shape, by the tensor of the weights.
+        neurons: the channels to which a kept synapse leads, by the tensor of the output.
 
     """
 
