@@ -44,6 +44,7 @@ def test_without_time_for_a_candidate_there_are_no_figures(tmp_path: Path) -> No
     assert (found, len(seen)) == (None, 1)
 
 
+@pytest.mark.slow
 def test_when_the_time_is_up_what_was_tried_is_judged(tmp_path: Path) -> None:
     found, seen = mended(tmp_path, lambda seen: ("candidates", 2) in seen)
     assert found is not None

@@ -32,6 +32,8 @@ from fault_injection import Planted, broken
 from parsed_pages import Parsed
 from public_cases import CASES, copied_case
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 MODELS = (EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite")
 FEW = ("--limit", "70", "--no-near")

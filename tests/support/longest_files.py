@@ -4,6 +4,8 @@ from __future__ import annotations
 
 LONGEST_FILES = (
     "devices/transports/test_adb.py",
+    "cli/test_check.py",
+    "cases/test_checked_cases.py",
     "docs/test_commands.py",
     "cli/test_explain.py",
     "cli/test_repair.py",
