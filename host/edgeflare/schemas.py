@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from edgeflare.check.check_document import CheckDocument
+from edgeflare.conform.kernel_table import KernelTable
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.version_table import VersionDocument
 from edgeflare.diagnose.explain_document import ExplainDocument
@@ -36,6 +37,7 @@ from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
     ("edgeflare.check", "check", (CheckDocument,)),
+    ("edgeflare.conform", "kernels", (KernelTable,)),
     ("edgeflare.conform", "versions", (VersionDocument,)),
     ("edgeflare.conform.record", "conform", (ConformDocument,)),
     ("edgeflare.diagnose", "explain", (ExplainDocument,)),

@@ -100,6 +100,19 @@ def test_its_findings_are_exported_and_replayed(wrapped: Path, tmp_path: Path) -
     assert (said.code, "mended: 0" in said.out) == (1, True), said
 
 
+def test_a_table_of_all_kernel_sets_of_this_host(tmp_path: Path) -> None:
+    asked = ("--ops", "ADD,SUM", "--dtype", "int8", "--models", "32")
+    said = completed("conform", "--matrix", *asked, "--out", tmp_path / "kernels")
+    assert "32 models of 2 operators and types" in said.out
+    table = document_of(tmp_path / "kernels", "kernels.json")
+    names = {column["kernels"] for column in table["columns"]}
+    assert {"xnnpack", "builtin", "reference"} <= names
+    (total,) = (row for row in table["rows"] if row["operator"] == "SUM")
+    (reference,) = (name for name in total["kernels"] if name.startswith("reference@"))
+    assert total["kernels"][reference]["wrong"] > 0
+    assert (tmp_path / "kernels" / "kernels.csv").read_text().startswith("operator,type,models,")
+
+
 def test_accepted_findings_do_not_count(wrapped: Path, tmp_path: Path) -> None:
     run = shutil.copytree(wrapped / "run", tmp_path / "run")
     completed("report", run, "--accepted")

@@ -49,9 +49,9 @@ def test_a_finding_is_exported_and_shows_by_itself(found: Path, tmp_path: Path) 
     path, *files, last = said.out.splitlines()
     assert path == str(found / "finding-1.zip")
     assert [one.split()[-1] for one in files] == [
-        "finding.json", "model.tflite", "reproduce.py", "values.npz",
+        "bug_report.md", "finding.json", "model.tflite", "reproduce.py", "values.npz",
     ]  # fmt: skip
-    assert last == "4 files; unpack it, and type: python reproduce.py"
+    assert last == "5 files; unpack it, and type: python reproduce.py"
     assert reproduce(unpacked(found / "finding-1.zip", tmp_path / "one")).returncode == 0
     quiet = call_here("export", found, "findings/000001.tflite", "--quiet")
     assert (quiet.out, quiet.err) == (f"{path}\n", "")

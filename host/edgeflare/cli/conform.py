@@ -26,6 +26,7 @@ from edgeflare.cli.console import Console, Quiet, result
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.kernel_table_launch import tabulate_kernels
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
@@ -72,6 +73,7 @@ def conform(
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
     listed: options.List = False,
+    matrix: options.Matrix = False,
     as_json: options.AsJson = False,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
@@ -89,6 +91,7 @@ def conform(
         edgeflare conform --device pixel --graphs
         edgeflare conform --device pixel --accepted accepted.toml
         edgeflare conform --device pixel --versions 2.1.6,2.2.0
+        edgeflare conform --matrix --versions 2.1.6,2.2.0
         edgeflare conform --list --ops CONV_2D
 
     Exit codes: 0 nothing that was tried is wrong that --accepted does not name; 1 something is; 2
@@ -103,6 +106,8 @@ def conform(
         _list(cells, as_json=as_json)
         return 0
     seconds = None if time_limit is None else read_time("--time-limit", time_limit)
+    if matrix:
+        return tabulate_kernels(cells, models, seconds, rng_seed, versions, folder, as_json=as_json)
     if folder.resume and folder.out is not None and on_fleet.fleet is None:
         before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
         models = before.models if models is None else models

@@ -115,6 +115,15 @@ Accepted = Annotated[
         rich_help_panel=_JUDGED,
     ),
 ]
+Matrix = Annotated[
+    bool,
+    typer.Option(
+        "--matrix",
+        help="Write a table of operators, types and all kernel sets of this host, as data and as a"
+        " page: how many of the same models are exact, a step off, wrong, refused or crash. With"
+        " --versions those of released versions of the runtime, too.",
+    ),
+]
 List = Annotated[
     bool,
     typer.Option(

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conforming import ExactArm, PlantedFault
+from edgeflare.conform.kernel_table import (
+    KernelCell,
+    KernelColumn,
+    KernelTable,
+    TableArm,
+    kernel_table,
+    table_csv,
+    table_sections,
+)
+from edgeflare.outside_text import json_value
+from edgeflare.pages.markdown import markdown_section
+
+CELLS = (("ADD", "int8"), ("NEG", "float32"))
+PUBLISHED = Path(__file__).parents[2] / "docs" / "kernels"
+
+
+def column(kernels: str, version: str) -> KernelColumn:
+    name, runtime = f"{kernels}@{version}", f"ai-edge-litert {version}"
+    return KernelColumn(name=name, kernels=kernels, runtime=runtime)
+
+
+@pytest.fixture(scope="module")
+def table() -> KernelTable:
+    """A kernel set whose ADD clamps wrongly until its second version, in which NEG dies."""
+    clamps = PlantedFault("ADD", lambda settings: settings["activation"] == "RELU6")
+    dies = PlantedFault("NEG", failure="crash")
+    arms = [
+        TableArm(column("builtin", "2.1.6"), ExactArm(faults=(clamps,))),
+        TableArm(column("builtin", "2.2.0"), ExactArm(faults=(dies,))),
+    ]
+    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --matrix")
+
+
+def test_a_table_says_how_far_each_kernel_set_is_right(table: KernelTable) -> None:
+    add, negation = table.rows
+    assert table.models == add.models + negation.models == 80
+    assert 0 < add.buckets <= add.of
+    (before,) = add.kernels.values()
+    assert set(add.kernels) == {"builtin@2.1.6"}
+    assert before.wrong > 0
+    assert before.exact + before.step + before.wrong == add.models
+    assert before.when == ("wrong values where activation is RELU6",)
+    (dead,) = negation.kernels.values()
+    assert (dead.crashed, dead.state) == (negation.models, "crash")
+
+
+def test_the_same_is_in_the_csv_and_on_the_page(table: KernelTable) -> None:
+    head, add, negation = csv.reader(table_csv(table).splitlines())
+    assert head == ["operator", "type", "models", "builtin@2.1.6", "builtin@2.2.0"]
+    assert add[3].startswith("wrong in ")
+    assert add[4] == negation[3] == "exact"
+    page = "\n".join(map(markdown_section, table_sections(table)))
+    assert "| ADD int8 | right from 2.2.0 on |" in page
+    assert "| NEG float32 | wrong from 2.2.0 on: crash |" in page
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (KernelCell(exact=3, step=1), "a step off"),
+        (KernelCell(exact=3, refused=1), "exact, 1 of 4 refused"),
+        (KernelCell(refused=4), "refused"),
+        (KernelCell(exact=1, crashed=2, when=("crash",)), "crash in 2 of 3: crash"),
+    ],
+)
+def test_a_cell_in_words(cell: KernelCell, words: str) -> None:
+    assert cell.words == words
+
+
+def test_a_run_ends_where_its_time_is_up() -> None:
+    arms = [TableArm(column("builtin", "2.2.0"), ExactArm())]
+    table = kernel_table(CELLS, 600, 0, arms, over=lambda done: done >= 250)
+    assert table.models == 250
+
+
+def test_the_published_table_is_one_of_todays_command() -> None:
+    content = json_value((PUBLISHED / "kernels.json").read_bytes())
+    table = msgspec.convert(content, KernelTable)
+    assert (PUBLISHED / "kernels.csv").read_text(encoding="utf-8") == table_csv(table)
+    page = (PUBLISHED / "kernels.md").read_text(encoding="utf-8")
+    assert f"```bash\n{table.command}\n```" in page
+    assert all(markdown_section(section) in page for section in table_sections(table))
