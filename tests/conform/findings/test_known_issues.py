@@ -133,6 +133,26 @@ def test_a_kernel_set_that_fails_beside_the_device_has_to_be_of_the_entry() -> N
     assert known.issue(shared, ("device", "reference"), settings) is None
 
 
+def test_operators_that_are_wrong_together_are_linked_by_how_they_hang_together() -> None:
+    read = "the result of ADD is read and is an output"
+    key = FindingKey("ADD then SUM", "float32", "device", "wrong values", counted=True)
+    known = KnownFaults((), known_issues(), "gpu", ("ai-edge-litert", "2.3.0"))
+
+    def thread(key: FindingKey, *wired: str) -> str | None:
+        issue = known.issue(key, ["device"], (), wired)
+        return None if issue is None else issue.name
+
+    assert thread(key, read, "a result of SUM is read by nothing") == "LiteRT#8599"
+    assert thread(key, "an input is read by several") is None
+    assert thread(key) is None
+    assert thread(replace(key, operator="ADD then MUL"), read) is None
+    assert thread(replace(key, type="int8"), read) is None
+    given = thread(replace(key, operator="RELU"), "an input is an output")
+    assert given == "a graph input that is a graph output too answers zeros or other memory"
+    pad = replace(key, operator="PAD")
+    assert known.issue(pad, ["device"], [{"shape": (2, 3, 4)}], ("a view of a view",)) is None
+
+
 def test_what_is_shipped_says_of_each_thread_when_it_was_read() -> None:
     issues = known_issues()
     assert len(issues) >= 40

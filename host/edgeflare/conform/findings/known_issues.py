@@ -135,6 +135,8 @@ class KnownIssue:
         condition: predicates as findings have them, all of which a failing model meets; () where
             the fault may show always.
         arrangement: how operators have to be arranged, in words; empty for a fault of one alone.
+        wired: the same in the words of findings, all of which a finding of operators has that are
+            right alone and wrong together; () where they do not say it.
         symptoms: how it fails.
         kernel_sets: the kernel sets that have it.
         seen: versions that have it, from the oldest: "2.1.6" of ai-edge-litert, "tflite-runtime
@@ -155,6 +157,7 @@ class KnownIssue:
     types: tuple[str, ...] = ()
     condition: tuple[str, ...] = ()
     arrangement: str = ""
+    wired: tuple[str, ...] = ()
     symptoms: tuple[IssueSymptom, ...] = ()
     kernel_sets: tuple[Kernels, ...] = ()
     seen: tuple[str, ...] = ()
@@ -192,7 +195,10 @@ class KnownIssue:
             self.probe.require_valid(self.operator)
 
     def _require_texts(self) -> None:
-        texts = (self.says, self.arrangement, self.work_around, self.note, *self.condition)
+        texts = (
+            *(self.says, self.arrangement, self.work_around, self.note),
+            *(*self.condition, *self.wired),
+        )
         for text in texts:
             if len(text) > _MOST_TEXT or not text.isprintable():
                 raise UserError(f"{text[:40]!r} is longer than {_MOST_TEXT} characters or no line")
@@ -266,7 +272,11 @@ class KnownFaults:
     host_runtime: tuple[str, str] = ("", "")
 
     def issue(
-        self, key: FindingKey, wrong: Sequence[str], failing: Sequence[Mapping[str, Setting]]
+        self,
+        key: FindingKey,
+        wrong: Sequence[str],
+        failing: Sequence[Mapping[str, Setting]],
+        wired: Sequence[str] = (),
     ) -> KnownIssue | None:
         """Return the issue that a finding is; None where none is known.
 
@@ -278,23 +288,36 @@ class KnownFaults:
             key: the finding's key.
             wrong: the arms that are wrong.
             failing: the settings of its failing models, facts among them; () of joined operators.
+            wired: how joined operators hang together, in the words of findings.
 
         """
         blamed = {arm: self.host_runtime for arm in wrong if arm != DEVICE}
         if key.verdict != "host":
             blamed[self.kernels] = self.runtime
-        named = (issue for issue in self.issues if _names(issue, key, blamed))
+        named = (issue for issue in self.issues if _names(issue, key, blamed, wired))
         table = SettingsTable(failing)
         found = [issue for issue in named if _is_met(issue, table)]
         return max(found, key=_preference, default=None)
 
 
-def _names(issue: KnownIssue, key: FindingKey, blamed: Mapping[str, tuple[str, str]]) -> bool:
+def _names(
+    issue: KnownIssue,
+    key: FindingKey,
+    blamed: Mapping[str, tuple[str, str]],
+    wired: Sequence[str],
+) -> bool:
     """Return whether an entry is of a finding's operator, type, symptom, kernels and versions."""
+    if issue.wired or wired or issue.arrangement:
+        own = bool(issue.wired) and set(issue.wired) <= set(wired)
+        operators = issue.operator in ("", key.operator) and (
+            not issue.types or key.type in issue.types
+        )
+    else:
+        own = issue.operator == key.operator
+        operators = key.type in issue.types
     return (
-        issue.operator == key.operator
-        and bool(issue.arrangement) == (THEN in key.operator)
-        and key.type in issue.types
+        own
+        and operators
         and key.symptom in issue.symptoms
         and bool(blamed)
         and blamed.keys() <= set(issue.kernel_sets)
@@ -310,7 +333,7 @@ def _is_met(issue: KnownIssue, failing: SettingsTable) -> bool:
 
 
 def _preference(issue: KnownIssue) -> tuple[int, bool, bool]:
-    return len(issue.condition), issue.state == "open", bool(issue.thread)
+    return len(issue.condition) + len(issue.wired), issue.state == "open", bool(issue.thread)
 
 
 def read_issues(path: Path) -> tuple[KnownIssue, ...]:
