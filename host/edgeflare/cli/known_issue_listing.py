@@ -152,9 +152,12 @@ def _summary(issues: Sequence[KnownIssue], probed: Probed | None) -> str:
     )
     if probed is None:
         return f"{said} --probe tries these."
-    tried = {id(one.issue) for several in probed.values() for one in several}
+    tried = {id(probed_issue.issue) for several in probed.values() for probed_issue in several}
     shown = {
-        id(one.issue) for several in probed.values() for one in several if one.outcome == "shows"
+        id(probed_issue.issue)
+        for several in probed.values()
+        for probed_issue in several
+        if probed_issue.outcome == "shows"
     }
     return f"{said} {len(shown)} of {len(tried)} that were tried show here."
 
@@ -174,7 +177,7 @@ def issue_of_operator(content: bytes, place: int, device: Provenance) -> str:
 
     """
     try:
-        (operator,) = (one for one in read_operators(content).known if one.place == place)
+        (operator,) = (read for read in read_operators(content).known if read.place == place)
     except (UserError, ValueError):  # none of it is known, or not this one
         return ""
     type_, settings = operator.reading.type, operator.reading.configuration
@@ -197,15 +200,15 @@ def described_issues(
     """Return all that is known as plain values."""
     return [
         {
-            **asdict(one),
+            **asdict(issue),
             "here": None
             if probed is None
             else {
                 kernels: {"outcome": tried.outcome, "detail": tried.detail}
                 for kernels, several in probed.items()
                 for tried in several
-                if tried.issue is one
+                if tried.issue is issue
             },
         }
-        for one in issues
+        for issue in issues
     ]

@@ -172,7 +172,7 @@ def _columns(groups: str | None) -> tuple[int, ...]:
     """
     if groups is None:
         return ()
-    found = [int(one) if one.isdecimal() else -1 for one in groups.split(",")]
+    found = [int(part) if part.isdecimal() else -1 for part in groups.split(",")]
     if min(found) < 0 or len(set(found)) < len(found):
         raise UserError(f"--groups {groups!r}: expected positions of columns, as in 8 or 8,9")
     return tuple(found)

@@ -142,7 +142,7 @@ def _require_scriptable(finding: FoundFault, number: int, directory: RunDirector
         why = "at times, and not again when its model was run once more"
     elif INVALID_COMMANDS in finding.detail:
         why = "in what an accelerator's driver logs"
-    if any("invoked" in one for one in finding.arrangement):
+    if any("invoked" in line for line in finding.arrangement):
         why = "in an order of invocations"
     if why is not None:
         raise UserError(

@@ -99,11 +99,11 @@ def retried_findings(
         arms: the device first, then the host's kernel sets.
 
     """
-    graphs = [one for one in several if one.is_graph]
-    alone = [one for one in several if not one.is_graph]
+    graphs = [stored for stored in several if stored.is_graph]
+    alone = [stored for stored in several if not stored.is_graph]
     tried = [*_of_one_operator(alone, arms), *_of_graphs(graphs, arms)]
-    found = {id(one.stored): one for one in tried}
-    return [found[id(one)] for one in several]
+    found = {id(retried.stored): retried for retried in tried}
+    return [found[id(stored)] for stored in several]
 
 
 def _of_one_operator(
@@ -125,7 +125,7 @@ def _of_one_operator(
 
 def _of_graphs(several: Sequence[StoredModel], arms: Sequence[KernelArm]) -> list[RetriedFinding]:
     """Try graphs, each in a file of its own: all of it, and its operators one by one."""
-    return [_of_graph(one, arms) for one in several]
+    return [_of_graph(stored, arms) for stored in several]
 
 
 def _of_graph(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:

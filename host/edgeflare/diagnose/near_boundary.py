@@ -200,7 +200,7 @@ class Lines:
         if self.space is not None and not self.space.ordered:
             pairs = ((self.images[start], self.images[end]) for start, end in ends.tolist())
             between = self.space.between
-            return np.stack([between(*pair, one) for pair, one in zip(pairs, share, strict=True)])
+            return np.stack([between(*pair, part) for pair, part in zip(pairs, share, strict=True)])
         start, end = (self.images[ends[:, side]].astype(np.float64) for side in (0, 1))
         change = share.reshape(-1, *(1 for _ in start.shape[1:])) * (end - start)
         if self.images.dtype.kind in "iu":

@@ -60,17 +60,17 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
     method = request.method
     if method != "auto":
         method_kind(method)  # refuses what there is not
-    found = [one for one in _plans(request) if request.asks_for(one.method)]
+    found = [plan for plan in _plans(request) if request.asks_for(plan.method)]
     others = [name for name in OTHERS.names() if name not in METHODS]  # ours go before theirs
     found += [_of_others(name) for name in others if request.asks_for(name)]
     if method != "auto":
-        found = [replace(one, instead_of=None) for one in found]
+        found = [replace(candidate_plan, instead_of=None) for candidate_plan in found]
     if request.in_place:
-        found = [one for one in found if method_kind(one.method).in_place]
+        found = [plan for plan in found if method_kind(plan.method).in_place]
         if not found:
             raise UserError(f"--method {method} rewrites the model: leave --in-place away")
     if request.target != "float":
-        found = [one for one in found if method_kind(one.method).integers]
+        found = [plan for plan in found if method_kind(plan.method).integers]
         if not found:
             *some, last = (name for name, kind in METHODS.items() if kind.integers)
             raise UserError(
@@ -178,7 +178,7 @@ def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         fitted = shared.fitted(network, before, progress)
-        last = [one.operator for one in network.layers if one.weights is not None][-1:]
+        last = [layer.operator for layer in network.layers if layer.weights is not None][-1:]
         made = float_operators(fitted, last)
         return (RepairCandidate(name, made.content, made.recipe),)
 
@@ -206,12 +206,12 @@ def _precision_search(shared: _SharedFits) -> CandidatePlan:
         rounded = shared.rounded(network, progress)
         return [
             RepairCandidate(
-                "+".join((*before, one.name)),
-                one.made.content,
-                one.made.recipe,
-                CandidateDetails(precision=one.details),
+                "+".join((*before, precision_candidate.name)),
+                precision_candidate.made.content,
+                precision_candidate.made.recipe,
+                CandidateDetails(precision=precision_candidate.details),
             )
-            for one in precision_candidates(network, fitted, rounded, progress)
+            for precision_candidate in precision_candidates(network, fitted, rounded, progress)
         ]
 
     return CandidatePlan("precision-search", "precision", make, instead_of="weights-only")

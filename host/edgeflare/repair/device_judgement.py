@@ -39,21 +39,21 @@ def judged_on(
     with opened_on(device, content, opened) as (on_host, there):
         after, foretold = _answers(there, sets), _answers(on_host, sets)
     pairs = [
-        (one, other)
+        (answer, other)
         for name in sets
-        for one, other in zip(after[name], foretold[name], strict=True)
+        for answer, other in zip(after[name], foretold[name], strict=True)
     ]
     return OnDevice(
         device=device.profile.name,
         sets={
             name: BeforeAndAfter(
-                figures(one.original, before[name], one.labels),
-                figures(one.original, after[name], one.labels),
+                figures(input_set.original, before[name], input_set.labels),
+                figures(input_set.original, after[name], input_set.labels),
             )
-            for name, one in sets.items()
+            for name, input_set in sets.items()
         },
         asked=len(pairs),
-        same_labels=sum(not one.differs(other) for one, other in pairs),
+        same_labels=sum(not answer.differs(other) for answer, other in pairs),
     )
 
 
@@ -99,4 +99,7 @@ def opened_on(
 def _answers(
     model: CandidateModel, sets: Mapping[SetName, JudgedSet]
 ) -> dict[SetName, list[Answer]]:
-    return {name: model.answers(one.inputs, one.seed_ids.tolist()) for name, one in sets.items()}
+    return {
+        name: model.answers(input_set.inputs, input_set.seed_ids.tolist())
+        for name, input_set in sets.items()
+    }

@@ -152,7 +152,9 @@ class _Judging:
         made = FairnessRepair(
             columns=self.attribute.columns,
             rows=tuple(rows.values()),
-            devices=tuple(self._on(one, contents[chosen]) for one in devices) if written else (),
+            devices=tuple(self._on(device, contents[chosen]) for device in devices)
+            if written
+            else (),
         )
         tried = tuple(
             TriedCandidate(name=name, seconds=took, bytes=len(contents[name]))
@@ -234,10 +236,13 @@ class _Judging:
         ids = [self.opened.seeds.seed_ids[0]] * len(inputs)
         answers = model.answers(inputs, ids)
         if not both:
-            return np.array([-1 if one.decision is None else one.decision for one in answers])
+            return np.array(
+                [-1 if answer.decision is None else answer.decision for answer in answers]
+            )
         others = model.answers(self.attribute.flipped(inputs), ids)
         means = [
-            one.probabilities + two.probabilities for one, two in zip(answers, others, strict=True)
+            answer.probabilities + two.probabilities
+            for answer, two in zip(answers, others, strict=True)
         ]
         return np.asarray(np.stack(means).argmax(axis=1))
 
@@ -252,9 +257,9 @@ class _Judging:
         """
         least = rows[_BEFORE].choose.accuracy - MOST_LOST
         biases = {
-            name: one.choose.bias
-            for name, one in rows.items()
-            if name.startswith("fmt") and one.choose.accuracy >= least
+            name: row.choose.bias
+            for name, row in rows.items()
+            if name.startswith("fmt") and row.choose.accuracy >= least
         }
         best = min(biases, key=biases.__getitem__, default=_BEFORE)
         plain = rows[_DISTILLED].choose
@@ -270,7 +275,9 @@ class _Judging:
         for name in (_BEFORE, chosen):
             with open_candidate(contents[name], self.opened) as model:
                 decisions.append(self._decisions(model, inputs))
-        before, after = (fairness(one, labels, first, self._favourable) for one in decisions)
+        before, after = (
+            fairness(decision, labels, first, self._favourable) for decision in decisions
+        )
         said = (
             f"on {after.rows:,} held-out rows AAOD is {after.aaod:.3f} instead of"
             f" {before.aaod:.3f}, EOD {after.eod:+.3f} instead of {before.eod:+.3f}, and accuracy"
@@ -299,8 +306,8 @@ class _Judging:
             ),
             run=None,
             devices=tuple(
-                RunDevice(name=one.profile.name, provenance=one.provenance)
-                for one in self.opened.devices
+                RunDevice(name=device.profile.name, provenance=device.provenance)
+                for device in self.opened.devices
             ),
             classes=tuple(pair.classes),
             request=self.request,

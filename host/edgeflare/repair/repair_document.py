@@ -89,7 +89,7 @@ class RepairDocument(
 
     def tried(self, name: str) -> TriedCandidate | None:
         """Return the candidate of a name, or None."""
-        return next((one for one in self.candidates if one.name == name), None)
+        return next((candidate for candidate in self.candidates if candidate.name == name), None)
 
 
 class PairToRepair(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +177,9 @@ class OnDevice(msgspec.Struct, frozen=True, kw_only=True):
     def deviating(self) -> tuple[int, int]:
         """How many inputs of all sets deviate before and after."""
         sets = self.sets.values()
-        return sum(one.before.deviating for one in sets), sum(one.after.deviating for one in sets)
+        return sum(input_set.before.deviating for input_set in sets), sum(
+            input_set.after.deviating for input_set in sets
+        )
 
 
 class OfferedCandidate(msgspec.Struct, frozen=True, kw_only=True):

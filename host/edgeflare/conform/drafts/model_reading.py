@@ -185,5 +185,7 @@ def _node_of(alone: OperatorGraph, sources: tuple[int, ...]) -> DraftNode:
         with suppress(Exception):  # a file's operator may have tensors and options of any kind
             reading = specification.read(alone)
             return DraftNode(node.operator, reading.type, reading.configuration, 0, sources)
-    first = next((one for one in alone.operands(node) if one is not None), alone.values[0])
+    first = next(
+        (operand for operand in alone.operands(node) if operand is not None), alone.values[0]
+    )
     return DraftNode(node.operator, TYPES.get(first.dtype, first.dtype), {}, 0, sources)

@@ -364,7 +364,7 @@ def known_issues() -> tuple[KnownIssue, ...]:
         UserError: see `read_issues`.
 
     """
-    return tuple(one for path in issue_files() for one in read_issues(path))
+    return tuple(issue for path in issue_files() for issue in read_issues(path))
 
 
 def issue_files() -> Iterator[Path]:

@@ -145,7 +145,7 @@ def _judge_whole(
     models = [several[number].whole for number in expected]
     judged = judge_wholes(models, list(expected.values()), arms)
     pairs = zip(expected, judged, strict=True)
-    return {number: one for number, (one, _) in pairs if one is not None}
+    return {number: judgement for number, (judgement, _) in pairs if judgement is not None}
 
 
 JudgedOperator = tuple[KernelJudgement, Mapping[str, ModelAnswer]]

@@ -144,9 +144,9 @@ def found_findings(
 def _joined(rounds: ConformRounds) -> list[FailingGraph]:
     """Return MEMO's graphs that answer otherwise than their operators one by one."""
     return [
-        FailingGraph(posed(one.draft, rounds.given).whole, one.whole)
-        for one in rounds.state.joined
-        if one.whole is not None
+        FailingGraph(posed(judged_draft.draft, rounds.given).whole, judged_draft.whole)
+        for judged_draft in rounds.state.joined
+        if judged_draft.whole is not None
     ]
 
 

@@ -97,7 +97,7 @@ def are_right(model: PosedModel, expected: Sequence[Values]) -> bool:
     if len(model.graph.nodes) == 1 or not _is_known(model.graph):
         return True  # they are what the graph is compared with
     usual = np.flatnonzero(usual_rows(model.graph, model.operands, len(expected[0]))).tolist()
-    everywhere = [np.ones(one.shape, np.bool_) for one in expected]
+    everywhere = [np.ones(result.shape, np.bool_) for result in expected]
     return _worst(_errors(model, expected, everywhere, usual, expected)) <= 1
 
 
@@ -244,7 +244,7 @@ def _errors(
         return np.array(errors)
     values = [model.graph.values[at] for at in model.graph.outputs]
     apart = [
-        max((_apart(*one) for one in zip(values, by_row, strict=True)), default=0.0)
+        max((_apart(*both) for both in zip(values, by_row, strict=True)), default=0.0)
         for by_row in (
             [_row(*three, row) for three in zip(answers, expected, among, strict=True)]
             for row in rows

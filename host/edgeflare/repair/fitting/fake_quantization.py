@@ -96,13 +96,17 @@ class FakeQuantizedNetwork:
             tensor: _real(graph.tensors[tensor], values)
             for tensor, values in folded_constants(graph).items()
         }
-        weighted = [one for one in self.layers if one.name in WEIGHTED]
-        made = {one.outputs[0] for one in self.layers}
-        tied = [one.tensors for one in tied_tensors(graph) if made.issuperset(one.tensors)]
+        weighted = [layer for layer in self.layers if layer.name in WEIGHTED]
+        made = {layer.outputs[0] for layer in self.layers}
+        tied = [
+            tied_tensor.tensors
+            for tied_tensor in tied_tensors(graph)
+            if made.issuperset(tied_tensor.tensors)
+        ]
         self._group = {tensor: group[0] for group in tied for tensor in group}
         self.parameters = Parameters(
-            {one: _in_steps(graph, one) for one in _constants(graph, weighted, 1)},
-            {one: self._constants[one] for one in _constants(graph, weighted, 2)},
+            {constant: _in_steps(graph, constant) for constant in _constants(graph, weighted, 1)},
+            {constant: self._constants[constant] for constant in _constants(graph, weighted, 2)},
             {group[0]: _ends(graph.tensors[group[0]]) for group in tied},
         )
         given = np.zeros((1, *graph.tensors[graph.inputs[0]].shape), np.float32)
@@ -130,8 +134,8 @@ class FakeQuantizedNetwork:
 
     def evaluate(self, rows: NDArray[np.generic]) -> list[NDArray[np.float32]]:
         """Return the values of the outputs with the parameters that the file has; see `values`."""
-        batches = [list(one) for one in self.each_batch(rows)]
-        return [np.concatenate(one) for one in zip(*batches, strict=True)]
+        batches = [list(batch) for batch in self.each_batch(rows)]
+        return [np.concatenate(parts) for parts in zip(*batches, strict=True)]
 
     def each_batch(self, rows: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.float32], ...]]:
         """Yield what `evaluate` returns of some inputs after the other."""
@@ -139,7 +143,7 @@ class FakeQuantizedNetwork:
         for begin in range(0, len(rows), _AT_ONCE):
             some = rows[begin : begin + _AT_ONCE]
             filled = np.resize(some, (_AT_ONCE, *some.shape[1:]))  # of one shape, compiled once
-            yield tuple(np.asarray(one)[: len(some)] for one in values(self.parameters, filled))
+            yield tuple(np.asarray(value)[: len(some)] for value in values(self.parameters, filled))
 
     def written(self, content: bytes, parameters: Parameters) -> bytes:
         """Return the network's file with other parameters, as long as it was.
@@ -161,11 +165,11 @@ class FakeQuantizedNetwork:
             if known.scales:
                 raw = np.clip(np.rint(raw), -known.limits[1], known.limits[1])
             edit.set_values(tensor, raw.astype(known.dtype).reshape(known.shape))
-        for one in self.layers:
-            for tensor in parameters.biases.keys() & set(one.inputs[2:]):
-                given = graph.tensors[one.inputs[0]]
+        for layer in self.layers:
+            for tensor in parameters.biases.keys() & set(layer.inputs[2:]):
+                given = graph.tensors[layer.inputs[0]]
                 step = steps.get(given.index, *given.scales)
-                _write_bias(edit, graph, one, np.asarray(parameters.biases[tensor]), step)
+                _write_bias(edit, graph, layer, np.asarray(parameters.biases[tensor]), step)
         return edit.content()
 
     @property
@@ -173,12 +177,12 @@ class FakeQuantizedNetwork:
         return frozenset(at for at, ends in self.parameters.ranges.items() if not ends[0])
 
     def _made(self, known: dict[int, Array], parameters: Parameters) -> tuple[Array, ...]:
-        for one in self.layers:
-            tensor = one.outputs[0]
-            if one.name in _KEEPING_VALUES:
-                made = known[one.inputs[0]]
+        for layer in self.layers:
+            tensor = layer.outputs[0]
+            if layer.name in _KEEPING_VALUES:
+                made = known[layer.inputs[0]]
             else:
-                made = translated(_in_float(self.graph, one), one, known)
+                made = translated(_in_float(self.graph, layer), layer, known)
             known[tensor] = self._quantized(tensor, made, parameters)
         return tuple(known[tensor] for tensor in self.outputs)
 
@@ -220,8 +224,8 @@ def _without_steps(tensor: GraphTensor) -> GraphTensor:
 
 def _constants(graph: Graph, layers: Sequence[GraphOp], place: int) -> Iterator[int]:
     """Yield the constants that layers read at a place, 1 of their weights and 2 of their biases."""
-    for one in layers:
-        for tensor in one.inputs[place : place + 1]:
+    for layer in layers:
+        for tensor in layer.inputs[place : place + 1]:
             if graph.tensors[tensor].constant:
                 yield tensor
 

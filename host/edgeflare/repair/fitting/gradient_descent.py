@@ -89,7 +89,7 @@ def tuned_weights(
         )
         falls, after = _adam(gradient, moments)
         return {
-            at: one - rate * units[at] * moved[at] * falls[at] for at, one in weights.items()
+            at: weight - rate * units[at] * moved[at] * falls[at] for at, weight in weights.items()
         }, after
 
     compiled = jax.jit(step)
@@ -121,7 +121,7 @@ def _adam(gradient: Weights, moments: _Moments) -> tuple[Weights, _Moments]:
     second = jax.tree.map(partial(_mean, _DECAYS[1]), moments.second, squares)
     unbiased = [1 - decay**steps for decay in _DECAYS]
     falls = jax.tree.map(
-        lambda one, square: one / unbiased[0] / (jnp.sqrt(square / unbiased[1]) + _LEAST),
+        lambda moment, square: moment / unbiased[0] / (jnp.sqrt(square / unbiased[1]) + _LEAST),
         first,
         second,
     )

@@ -108,7 +108,8 @@ def falls_surely(
     for _ in range(_SAMPLES):
         drawn = rng.integers(0, len(labels), len(labels))
         before, after = (
-            fairness(one[drawn], labels[drawn], first[drawn], favourable).bias for one in decisions
+            fairness(decision[drawn], labels[drawn], first[drawn], favourable).bias
+            for decision in decisions
         )
         less += after < before
     return less >= _SURE * _SAMPLES
@@ -175,7 +176,7 @@ class Attribute:
                 f"--groups is for rows of a table, (features,), and inputs here are"
                 f" {inputs.shape[1:]}"
             )
-        if any(not 0 <= one < inputs.shape[1] for one in columns):
+        if any(not 0 <= column < inputs.shape[1] for column in columns):
             raise UserError(f"--groups: there are columns 0 to {inputs.shape[1] - 1}")
         self.columns = tuple(columns)
         self.values = np.unique(inputs[:, list(columns)], axis=0)

@@ -107,12 +107,12 @@ def searched_again(again: SearchComparison) -> Section:
     rows = [
         (
             when,
-            f"{one.deviating_seeds:,}",
-            f"{one.findings:,}",
-            "–" if one.success_rate is None else f"{one.success_rate:.1%}",
-            number(one.mean_queries),
+            f"{figures.deviating_seeds:,}",
+            f"{figures.findings:,}",
+            "–" if figures.success_rate is None else f"{figures.success_rate:.1%}",
+            number(figures.mean_queries),
         )
-        for when, one in (("before", again.before), ("after", again.after))
+        for when, figures in (("before", again.before), ("after", again.after))
     ]
     header = ("model", "deviating seeds", "findings", "success", "mean queries")
     searches = Table(title="", header=header, rows=rows)
@@ -122,7 +122,7 @@ def searched_again(again: SearchComparison) -> Section:
 
 
 def _devices(document: RepairDocument) -> str:
-    return ", ".join(one.name for one in document.devices)
+    return ", ".join(device.name for device in document.devices)
 
 
 def _words(document: RepairDocument) -> Iterator[str]:
@@ -146,11 +146,11 @@ def _offer(document: RepairDocument, offered: OfferedCandidate, tried: TriedCand
 
     The counts are those of the inputs that judge, and of the written model or the one before.
     """
-    after = sum(one.after.deviating for one in offered.judged.scored)
+    after = sum(input_set.after.deviating for input_set in offered.judged.scored)
     if document.written and document.judged is not None:
-        instead = sum(one.after.deviating for one in document.judged.scored)
+        instead = sum(input_set.after.deviating for input_set in document.judged.scored)
     else:
-        instead = sum(one.before.deviating for one in offered.judged.scored)
+        instead = sum(input_set.before.deviating for input_set in offered.judged.scored)
     cost = " and ".join(f"{option} {needed}" for option, needed in tried.needs.items())
     return (
         f"{offered.candidate}: {after:,} instead of {instead:,} of these inputs near the boundary"
@@ -167,17 +167,25 @@ def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Sec
     yield _candidates(document)
     if document.judged is not None:
         yield _judged(document, document.judged)
-    shifts = [one.details.shifts for one in document.candidates if one.details.shifts is not None]
-    blocks = [block for one in shifts for block in _repairers(one)]
+    shifts = [
+        candidate.details.shifts
+        for candidate in document.candidates
+        if candidate.details.shifts is not None
+    ]
+    blocks = [block for shift in shifts for block in _repairers(shift)]
     yield Section(id="repairers", title="Repairers", words=_REPAIRERS, blocks=blocks)
     yield Section(id="residual", title="Block to blame", blocks=list(_blamed(document)))
     if document.again is not None:
         yield searched_again(document.again)
-    told = [block for one in document.candidates for block in _details(one, document.classes)]
+    told = [
+        block
+        for candidate in document.candidates
+        for block in _details(candidate, document.classes)
+    ]
     yield Section(id="details", title="What methods say", blocks=told, brief=False)
     kinds: tuple[ChangeKind, ...] = ("mended", "broken")
     for change in kinds:
-        shown = [one for one in document.shown if one.change == change]
+        shown = [shown_input for shown_input in document.shown if shown_input.change == change]
         drawn = [Illustration(partial(_drawn_inputs, document, directory, change))] if shown else []
         yield Section(
             id=change,
@@ -197,9 +205,9 @@ def _fairness(document: RepairDocument, made: FairnessRepair) -> Section:
             title=_FAIR_SETS[name],
             header=("model", "rows", "accuracy", "SPD", "AAOD", "EOD"),
             rows=[
-                (one.name, *_fairness_cells(found))
-                for one in made.rows
-                if (found := getattr(one, name)) is not None
+                (row.name, *_fairness_cells(found))
+                for row in made.rows
+                if (found := getattr(row, name)) is not None
             ],
         )
         for name in _FAIR_SETS
@@ -207,7 +215,7 @@ def _fairness(document: RepairDocument, made: FairnessRepair) -> Section:
     devices = Table(
         title=f"{document.chosen} on the devices, on the seeds that judge",
         header=("device", "rows", "accuracy", "SPD", "AAOD", "EOD"),
-        rows=[(one.device, *_fairness_cells(one.judge)) for one in made.devices],
+        rows=[(device.device, *_fairness_cells(device.judge)) for device in made.devices],
     )
     columns = ", ".join(map(str, made.columns))
     said = [f"{document.seeds}.", f"Attribute: column {columns}.", *_plainly(document, made)]
@@ -218,7 +226,7 @@ def _fairness(document: RepairDocument, made: FairnessRepair) -> Section:
 
 def _plainly(document: RepairDocument, made: FairnessRepair) -> Iterator[str]:
     """Yield that what needs no training does as well, where it does."""
-    rows = {one.name: one.judge for one in made.rows}
+    rows = {row.name: row.judge for row in made.rows}
     mean, chosen = rows[MEAN_OF_BOTH], rows.get(document.chosen or "")
     if chosen is not None and mean.bias <= chosen.bias:
         yield (
@@ -241,7 +249,7 @@ def _candidates(document: RepairDocument) -> Section:
     """Return the candidates, and those that are set aside with the reason."""
     tried = document.candidates
     front = f"Pareto front of score, time and bytes: {', '.join(document.front)}."
-    judged = [one.sets for one in tried if one.sets is not None]
+    judged = [candidate.sets for candidate in tried if candidate.sets is not None]
     sets = [name for name in judged[0].by_set if name in SCORED] if judged else []
     header = ("candidate", "mark", "score", *sets, "time", "interval", "bytes", "seconds to make")
     return Section(
@@ -254,13 +262,21 @@ def _candidates(document: RepairDocument) -> Section:
             Table(
                 title=f"Deviations on the inputs to choose by, and time on {_devices(document)}",
                 header=header,
-                rows=[_candidate(document, one, one.sets) for one in tried if one.sets is not None],
+                rows=[
+                    _candidate(document, candidate, candidate.sets)
+                    for candidate in tried
+                    if candidate.sets is not None
+                ],
                 numbers_from=2,
                 missed_least=("seconds to make", "interval", "mark", "bytes"),
             ),
             Table.of_words(
                 ("candidate", "why"),
-                [(one.name, one.set_aside) for one in tried if one.set_aside is not None],
+                [
+                    (candidate.name, candidate.set_aside)
+                    for candidate in tried
+                    if candidate.set_aside is not None
+                ],
                 title="Set aside",
             ),
         ],
@@ -303,27 +319,33 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
         rows=[
             (
                 name,
-                f"{one.after.asked:,}",
-                _change(one.before.deviating, one.after.deviating),
-                _change(one.before.big, one.after.big),
-                _change(one.before.strict, one.after.strict),
+                f"{input_set.after.asked:,}",
+                _change(input_set.before.deviating, input_set.after.deviating),
+                _change(input_set.before.big, input_set.after.big),
+                _change(input_set.before.strict, input_set.after.strict),
                 *(
-                    " → ".join(number(each.measured, 4) for each in (one.before, one.after))
+                    " → ".join(
+                        number(each.measured, 4) for each in (input_set.before, input_set.after)
+                    )
                     for _ in measure
                 ),
-                f"{one.mended:,}",
-                f"{one.broken:,}",
-                f"{one.p:.1g}",
+                f"{input_set.mended:,}",
+                f"{input_set.broken:,}",
+                f"{input_set.p:.1g}",
             )
-            for name, one in judgement.by_set.items()
+            for name, input_set in judgement.by_set.items()
         ],
     )
     devices = Table(
         title="The same inputs on the devices",
         header=("device", "deviating", "the decision that the host foretold"),
         rows=[
-            (one.device, _change(*one.deviating), f"{one.same_labels:,} of {one.asked:,}")
-            for one in document.on_devices
+            (
+                on_device.device,
+                _change(*on_device.deviating),
+                f"{on_device.same_labels:,} of {on_device.asked:,}",
+            )
+            for on_device in document.on_devices
         ],
     )
     return Section(
@@ -344,8 +366,8 @@ def _robustness(document: RepairDocument) -> Iterator[Block]:
             title="Robustness",
             header=("attack", "seeds", "before", "after"),
             rows=[
-                (name, f"{attacked.asked:,}", f"{one.before:,}", f"{one.after:,}")
-                for name, one in attacked.kept.items()
+                (name, f"{attacked.asked:,}", f"{counts.before:,}", f"{counts.after:,}")
+                for name, counts in attacked.kept.items()
             ],
             note="Seeds that judge and keep the original's label, each of the two models attacked"
             f" by its own gradient within {attacked.radius:g} levels.",
@@ -356,14 +378,14 @@ def _accuracy(sets: Mapping[SetName, SetJudgement]) -> Table:
     rows = [
         (
             name,
-            f"{one.after.labelled:,}",
-            " → ".join(number(figures.right, 0) for figures in (one.before, one.after)),
-            f"{one.accuracy.mended:,}",
-            f"{one.accuracy.broken:,}",
-            f"{one.accuracy.p:.1g}",
+            f"{input_set.after.labelled:,}",
+            " → ".join(number(figures.right, 0) for figures in (input_set.before, input_set.after)),
+            f"{input_set.accuracy.mended:,}",
+            f"{input_set.accuracy.broken:,}",
+            f"{input_set.accuracy.p:.1g}",
         )
-        for name, one in sets.items()
-        if one.accuracy is not None
+        for name, input_set in sets.items()
+        if input_set.accuracy is not None
     ]
     header = ("set", "labelled", "right", "right only after", "right only before", "p (McNemar)")
     return Table(title="By true labels", header=header, rows=rows)
@@ -386,13 +408,13 @@ def _repairers(shifts: ShiftDetails) -> Iterator[Block]:
         rows=[
             (
                 REPAIRERS[name],
-                f"{one.repair_ratio:.1%}",
-                f"{one.inducing_ratio:.1%}",
-                f"{one.induced_agreeing:.1%}",
-                _points(one.net),
-                _ratio(one.unled_ratio),
+                f"{repairer.repair_ratio:.1%}",
+                f"{repairer.inducing_ratio:.1%}",
+                f"{repairer.induced_agreeing:.1%}",
+                _points(repairer.net),
+                _ratio(repairer.unled_ratio),
             )
-            for name, one in shifts.repairers.items()
+            for name, repairer in shifts.repairers.items()
         ],
         note="Net is in points, with its 95 % interval.",
     )
@@ -404,16 +426,18 @@ def _points(net: Estimate) -> str:
 
 def _blamed(document: RepairDocument) -> Iterator[Block]:
     """Yield which block of the model before is to blame, by each way, and the error of each."""
-    searched = (one.details.precision for one in document.candidates)
-    blamed = dict(next((one.blamed for one in searched if one and one.blamed is not None), {}))
+    searched = (candidate.details.precision for candidate in document.candidates)
+    blamed = dict(
+        next((known.blamed for known in searched if known and known.blamed is not None), {})
+    )
     residual = document.residual
     if residual is not None:
         blamed["residual"] = residual.blamed
     ways = [f"{block} by {way}" for way, block in blamed.items() if block is not None]
     yield Sentences([f"To blame: {', '.join(ways)}."] if ways else [])
     if residual is not None:
-        tensors = {one.name: one.tensor for one in residual.blocks}
-        ranked = sorted(residual.scores.items(), key=lambda one: -one[1])
+        tensors = {block.name: block.tensor for block in residual.blocks}
+        ranked = sorted(residual.scores.items(), key=lambda score: -score[1])
         yield Table(
             title="Errors of the blocks",
             header=("block", "tensor", "error"),
@@ -447,9 +471,9 @@ def _details(candidate: TriedCandidate, classes: Sequence[str]) -> Iterator[Bloc
 
 def _rows(value: object) -> list[Mapping[str, Any]]:
     """Return the rows of what can be a table: objects in a list, or by name in an object."""
-    if isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values()):
-        return [{"": name, **one} for name, one in value.items()]
-    if isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value):
+    if isinstance(value, Mapping) and all(isinstance(inner, Mapping) for inner in value.values()):
+        return [{"": name, **inner} for name, inner in value.items()]
+    if isinstance(value, list | tuple) and all(isinstance(element, Mapping) for element in value):
         return list(value)
     return []
 
@@ -472,8 +496,8 @@ def _cell(key: str, value: object) -> str:
 def _moved(shifts: FoundShifts, classes: Sequence[str]) -> Table:
     """Return the boundaries that shifts move."""
     rows = [
-        (*(class_name(classes, label) for label in one.classes), f"{one.steps:+}")
-        for one in shifts.pairs
+        (*(class_name(classes, label) for label in pair.classes), f"{pair.steps:+}")
+        for pair in shifts.pairs
     ]
     return Table(
         title="Shifts",
@@ -488,7 +512,9 @@ def _asked(document: RepairDocument) -> Section:
     test = document.request.test
     # The page does not tell the folders of the machine that the repair ran on.
     asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
-    devices = (Facts(f"Device {one.name}", details(one.provenance)) for one in document.devices)
+    devices = (
+        Facts(f"Device {device.name}", details(device.provenance)) for device in document.devices
+    )
     return Section(
         id="ran",
         title="What was asked, and where it ran",

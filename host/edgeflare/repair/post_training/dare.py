@@ -78,10 +78,10 @@ def _layer_before_last(network: QuantizedNetwork) -> MatchedLayer:
 
     """
     known = counterparts(network)
-    weighted = [one for one in network.layers if one.weights is not None]
-    for one in reversed(weighted[:-1]):
-        if one.output in known:
-            return one
+    weighted = [layer for layer in network.layers if layer.weights is not None]
+    for host in reversed(weighted[:-1]):
+        if host.output in known:
+            return host
     raise UserError("no layer before the last has weights and a counterpart in the original")
 
 

@@ -100,9 +100,9 @@ def fit_fmt(
 
 def _layer_before_last(graph: Graph) -> int:
     weighted = [
-        one
-        for one in graph.layers
-        if one.name in WEIGHTED and graph.tensors[one.inputs[1]].constant
+        layer
+        for layer in graph.layers
+        if layer.name in WEIGHTED and graph.tensors[layer.inputs[1]].constant
     ]
     if len(weighted) < 2:
         raise UserError(f"{graph.source}: no layer before the last has weights to tune")

@@ -74,8 +74,8 @@ def tuned(
             yield Batch(
                 (oracle.rows[chosen], oracle.wanted[chosen], neurons),
                 {
-                    at: kept.synapses.get(at, np.ones(one.shape, bool)).astype(np.float32)
-                    for at, one in network.parameters.weights.items()
+                    at: kept.synapses.get(at, np.ones(weight.shape, bool)).astype(np.float32)
+                    for at, weight in network.parameters.weights.items()
                 },
             )
 

@@ -42,7 +42,9 @@ def distil_mean(
     """
     graph = Graph(content)
     network = FakeQuantizedNetwork(graph, graph.outputs[:1])
-    sides = [table.encode(one) for one in (table.inputs, table.attribute.flipped(table.inputs))]
+    sides = [
+        table.encode(inputs) for inputs in (table.inputs, table.attribute.flipped(table.inputs))
+    ]
     (one,), (other,) = (network.evaluate(rows) for rows in sides)
     rows, wanted = np.concatenate(sides), np.concatenate([(one + other) / 2] * 2)
 

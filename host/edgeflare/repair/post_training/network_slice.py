@@ -60,7 +60,7 @@ def group_slices(
 
     """
     layers = FakeQuantizedNetwork(graph, criterion[:1]).layers
-    network = FakeQuantizedNetwork(graph, [one.outputs[0] for one in layers])
+    network = FakeQuantizedNetwork(graph, [layer.outputs[0] for layer in layers])
     batches = [
         neuron_values(graph, layers, dict(zip(network.outputs, values, strict=True)))
         for values in network.each_batch(rows)
@@ -68,17 +68,17 @@ def group_slices(
     given = graph.tensors[graph.inputs[0]]
     real = given.real(rows.reshape(-1, *given.shape))
     neurons = {
-        **{at: np.concatenate([one[at] for one in batches]) for at in network.outputs},
+        **{at: np.concatenate([batch[at] for batch in batches]) for at in network.outputs},
         **neuron_values(graph, layers, {given.index: real}),
     }
-    reactions = {at: one - one.mean(axis=0) for at, one in neurons.items()}
+    reactions = {at: neuron - neuron.mean(axis=0) for at, neuron in neurons.items()}
     found = {}
     for group in np.unique(groups).tolist():
         its = groups == group
         found[group] = network_slice(
             graph,
             layers,
-            {at: one[its] for at, one in reactions.items()},
+            {at: reaction[its] for at, reaction in reactions.items()},
             (criterion[0], criterion[1][its]),
             share,
         )
@@ -105,19 +105,19 @@ def network_slice(
     """
     contributions = dict([criterion])
     synapses, kept = {}, {}
-    for one in reversed(layers):
-        made = one.outputs[0]
+    for layer in reversed(layers):
+        made = layer.outputs[0]
         if made not in contributions:
             continue
         ends = np.sign(contributions[made] * neurons[made])
-        if one.name in WEIGHTED and graph.tensors[one.inputs[1]].constant:
-            weights = np.sign(graph.tensors[one.inputs[1]].real(graph.values(one.inputs[1])))
-            scores, passed = _weighted(one, weights, ends, np.sign(neurons[one.inputs[0]]))
-            synapses[one.inputs[1]] = _largest(scores, share)
-            kept[made] = _led_to(one, synapses[one.inputs[1]])
-            found = [(one.inputs[0], passed)]
+        if layer.name in WEIGHTED and graph.tensors[layer.inputs[1]].constant:
+            weights = np.sign(graph.tensors[layer.inputs[1]].real(graph.values(layer.inputs[1])))
+            scores, passed = _weighted(layer, weights, ends, np.sign(neurons[layer.inputs[0]]))
+            synapses[layer.inputs[1]] = _largest(scores, share)
+            kept[made] = _led_to(layer, synapses[layer.inputs[1]])
+            found = [(layer.inputs[0], passed)]
         else:
-            found = list(_passed_on(graph, one, contributions[made], ends, neurons))
+            found = list(_passed_on(graph, layer, contributions[made], ends, neurons))
         for tensor, of in found:
             contributions[tensor] = contributions.get(tensor, 0.0) + of
     return NetworkSlice(synapses, kept)
@@ -140,9 +140,9 @@ def neuron_values(
 
     """
     flat = {
-        one.inputs[0]: graph.tensors[one.inputs[1]].shape[-1]
-        for one in layers
-        if one.name == "FULLY_CONNECTED"
+        layer.inputs[0]: graph.tensors[layer.inputs[1]].shape[-1]
+        for layer in layers
+        if layer.name == "FULLY_CONNECTED"
     }
     return {
         tensor: np.asarray(

@@ -45,22 +45,22 @@ def blocks_of(network: QuantizedNetwork) -> tuple[Block, ...]:
     """
     graph = network.graph
     weighted = {
-        one.operator
-        for one in network.layers
-        if one.weights is not None and all(_in_integers(graph, one.inputs))
+        matched_layer.operator
+        for matched_layer in network.layers
+        if matched_layer.weights is not None and all(_in_integers(graph, matched_layer.inputs))
     }
-    known = {one.operator for one in network.layers}
+    known = {matched_layer.operator for matched_layer in network.layers}
     members: dict[int, list[int]] = {}
     carried_by: dict[int, int] = {}  # the block that a tensor's numbers come from
-    for one in graph.layers:
-        sources = [carried_by[tensor] for tensor in graph.fed(one) if tensor in carried_by]
-        if one.index in weighted:
-            members[one.index] = [one.index]
-            sources = [one.index]
-        elif sources and one.index in known and all(_in_integers(graph, one.outputs)):
-            members[max(sources)].append(one.index)
+    for layer in graph.layers:
+        sources = [carried_by[tensor] for tensor in graph.fed(layer) if tensor in carried_by]
+        if layer.index in weighted:
+            members[layer.index] = [layer.index]
+            sources = [layer.index]
+        elif sources and layer.index in known and all(_in_integers(graph, layer.outputs)):
+            members[max(sources)].append(layer.index)
         if sources:
-            carried_by.update(dict.fromkeys(one.outputs, max(sources)))
+            carried_by.update(dict.fromkeys(layer.outputs, max(sources)))
     if not members:
         raise UserError(
             f"{graph.source} has no operator with weights that computes on int8 numbers, so there "
@@ -75,12 +75,13 @@ def blocks_of(network: QuantizedNetwork) -> tuple[Block, ...]:
 
 def operators_of(blocks: Iterable[Block]) -> tuple[int, ...]:
     """Return the operators of blocks, ascending."""
-    return tuple(sorted(operator for one in blocks for operator in one.operators))
+    return tuple(sorted(operator for block in blocks for operator in block.operators))
 
 
 def _in_integers(graph: Graph, tensors: Iterable[int]) -> list[bool]:
     return [
-        bool(graph.tensors[one].scales) and graph.tensors[one].dtype == "int8" for one in tensors
+        bool(graph.tensors[tensor].scales) and graph.tensors[tensor].dtype == "int8"
+        for tensor in tensors
     ]
 
 
@@ -126,15 +127,17 @@ def operator_errors(
     graph, original = network.graph, network.original_graph
     wanted_of = counterparts(network)
     layers = [
-        one for one in network.layers if one.operator in set(operators) and one.output in wanted_of
+        layer
+        for layer in network.layers
+        if layer.operator in set(operators) and layer.output in wanted_of
     ]
-    logits = {one.output for one in layers if feeds_softmax_alone(graph, one)}
-    rounded = isolate(graph, [one.operator for one in layers])
-    exact = isolate(original, [one.original for one in layers])
-    tensors = sorted({tensor for one in layers for tensor in one.original_inputs})
-    squared: dict[int, list[Real]] = {one.operator: [] for one in layers}
-    signals: dict[int, list[float]] = {one.operator: [] for one in layers}
-    activations: dict[int, list[Real]] = {one.operator: [] for one in layers}
+    logits = {layer.output for layer in layers if feeds_softmax_alone(graph, layer)}
+    rounded = isolate(graph, [layer.operator for layer in layers])
+    exact = isolate(original, [layer.original for layer in layers])
+    tensors = sorted({tensor for layer in layers for tensor in layer.original_inputs})
+    squared: dict[int, list[Real]] = {layer.operator: [] for layer in layers}
+    signals: dict[int, list[float]] = {layer.operator: [] for layer in layers}
+    activations: dict[int, list[Real]] = {layer.operator: [] for layer in layers}
     with (
         closing(HostProbe(rounded.content, "builtin")) as first,
         closing(HostProbe(exact.content, "builtin")) as second,
@@ -143,26 +146,28 @@ def operator_errors(
             raw, real = _inputs(network, layers, row)
             got = dict(zip(rounded.outputs, first.run(raw), strict=True))
             wanted = dict(zip(exact.outputs, second.run(real), strict=True))
-            for one in layers:
-                made = graph.tensors[one.output].real(got[one.output])
-                limits = activation_limits(graph, one.operator)
-                signal = np.clip(wanted[one.original_output].astype(np.float64), *limits)
+            for matched in layers:
+                made = graph.tensors[matched.output].real(got[matched.output])
+                limits = activation_limits(graph, matched.operator)
+                signal = np.clip(wanted[matched.original_output].astype(np.float64), *limits)
                 if signal.size != made.size:  # by another stride, of which a file says nothing
                     raise UserError(
-                        f"{graph.source}: {graph.describe(one.output)} has the shape"
+                        f"{graph.source}: {graph.describe(matched.output)} has the shape"
                         f" {made.shape} by itself, and {signal.shape} in the original"
                     )
                 error = made - signal.reshape(made.shape)
-                if one.output in logits:
+                if matched.output in logits:
                     error -= float(error.mean())
-                squared[one.operator].append(_by_channel(error**2))
-                activations[one.operator].append(_by_channel(made))
-                signals[one.operator].append(float((signal**2).mean()))
+                squared[matched.operator].append(_by_channel(error**2))
+                activations[matched.operator].append(_by_channel(made))
+                signals[matched.operator].append(float((signal**2).mean()))
     return {
-        one: OperatorErrors(
-            np.stack(squared[one]), float(np.mean(signals[one])), np.stack(activations[one])
+        operator: OperatorErrors(
+            np.stack(squared[operator]),
+            float(np.mean(signals[operator])),
+            np.stack(activations[operator]),
         )
-        for one in squared
+        for operator in squared
     }
 
 
