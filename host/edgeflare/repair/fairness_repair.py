@@ -40,7 +40,7 @@ from edgeflare.repair.judging.fairness import (
     falls_surely,
 )
 from edgeflare.repair.judging.judgement_inputs import SeedSplit, split_seeds
-from edgeflare.repair.post_training.fmt import Table, fit_fmt
+from edgeflare.repair.post_training.fmt import TuningRows, fit_fmt
 from edgeflare.repair.post_training.mean_distillation import distil_mean
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
@@ -167,7 +167,7 @@ class _Judging:
     def _makers(self, content: bytes) -> dict[str, _Make]:
         """Return what makes each candidate, by its name."""
         fit = self.split.fit[:_MOST_ROWS]
-        table = Table(np.asarray(self.opened.seeds.inputs)[fit], self.attribute, self._encoded)
+        table = TuningRows(np.asarray(self.opened.seeds.inputs)[fit], self.attribute, self._encoded)
         makers: dict[str, _Make] = {
             f"fmt-{'both' if both else 'one'}-{steps}": partial(
                 self._fitted, content, table, both, steps
@@ -179,7 +179,7 @@ class _Judging:
         return {**makers, _DISTILLED: partial(distil_mean, content, table, rng)}
 
     def _fitted(
-        self, content: bytes, table: Table, both: bool, steps: int, told: StepProgress
+        self, content: bytes, table: TuningRows, both: bool, steps: int, told: StepProgress
     ) -> bytes:
         rng, percent = np.random.default_rng(self.request.rng_seed), self.request.slice
         return fit_fmt(

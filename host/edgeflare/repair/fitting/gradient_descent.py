@@ -48,7 +48,7 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class TuningBatch:
     """What a step takes.
 
     Attributes:
@@ -64,7 +64,7 @@ class Batch:
 def tuned_weights(
     network: FakeQuantizedNetwork,
     loss: Loss,
-    batches: Iterable[Batch],
+    batches: Iterable[TuningBatch],
     tuning: Tuning,
     progress: Callable[[int, int], None],
 ) -> Parameters:

@@ -36,7 +36,7 @@ Encode = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class TuningRows:
     """What a network is tuned with.
 
     Attributes:
@@ -53,7 +53,7 @@ class Table:
 
 def fit_fmt(
     content: bytes,
-    table: Table,
+    table: TuningRows,
     *,
     both: bool,
     steps: int,
@@ -110,7 +110,7 @@ def _layer_before_last(graph: Graph) -> int:
 
 
 def _pairs(
-    graph: Graph, table: Table, rng: np.random.Generator
+    graph: Graph, table: TuningRows, rng: np.random.Generator
 ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """Return generated inputs, and the same with the other value; the former are the surer ones."""
     one = generated(table.inputs, len(table.inputs), rng)

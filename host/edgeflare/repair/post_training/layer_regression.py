@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Batch, Tuning, tuned_weights
+from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
 from edgeflare.repair.post_training.network_slice import NetworkSlice
 from edgeflare.whitebox.operator_translation import Array
 
@@ -66,12 +66,12 @@ def tuned(
         squares = ((made - wanted.reshape(made.shape)) ** 2) * neurons
         return squares.mean() / neurons.mean()
 
-    def batches() -> Iterator[Batch]:
+    def batches() -> Iterator[TuningBatch]:
         for group in cycle(groups):
             chosen = rng.choice(members[group], BATCH)
             kept = slices[group]
             neurons = kept.neurons[layer].astype(np.float32)
-            yield Batch(
+            yield TuningBatch(
                 (oracle.rows[chosen], oracle.wanted[chosen], neurons),
                 {
                     at: kept.synapses.get(at, np.ones(weight.shape, bool)).astype(np.float32)

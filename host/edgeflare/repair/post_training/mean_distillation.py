@@ -12,8 +12,8 @@ import numpy as np
 
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Batch, Tuning, tuned_weights
-from edgeflare.repair.post_training.fmt import Table
+from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
+from edgeflare.repair.post_training.fmt import TuningRows
 from edgeflare.whitebox.operator_translation import Array
 
 _TUNING = Tuning(steps=600, rate=0.1)
@@ -21,7 +21,7 @@ _TUNING = Tuning(steps=600, rate=0.1)
 
 def distil_mean(
     content: bytes,
-    table: Table,
+    table: TuningRows,
     rng: np.random.Generator,
     progress: Callable[[int, int], None],
 ) -> bytes:
@@ -52,11 +52,11 @@ def distil_mean(
         (made,) = network.values(parameters, given[0])
         return ((made - given[1]) ** 2).mean()
 
-    def batches() -> Iterator[Batch]:
+    def batches() -> Iterator[TuningBatch]:
         all_ = {at: np.float32(1.0) for at in network.parameters.weights}
         while True:
             chosen = rng.integers(0, len(rows), BATCH)
-            yield Batch((rows[chosen], wanted[chosen]), all_)
+            yield TuningBatch((rows[chosen], wanted[chosen]), all_)
 
     tuned = tuned_weights(network, loss, batches(), _TUNING, progress)
     return network.written(content, tuned)
