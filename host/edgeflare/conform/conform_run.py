@@ -121,6 +121,8 @@ def run_conformance(
         stopped_by = _draw(rounds, sources, request, ending)
     drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
+        if run.reading is not None and run.reading.graph is not None:
+            drawn.try_model(run.reading.graph, rounds.clock)
         stopped_by = _draw_graphs(drawn, rounds, request, ending)
         rounds.state.graphs = drawn.tried
     findings = found_findings(

@@ -82,6 +82,29 @@ def test_a_view_of_a_view_that_is_written_over_is_found_and_shrunk(
 
 
 @pytest.mark.slow
+def test_a_model_that_is_wrong_as_a_whole_is_cut_to_what_is(
+    host: Sequence[PackingArm], tmp_path: Path
+) -> None:
+    graph = _views().graph
+    # Operators before what is wrong, and behind its last result.
+    values = [*graph.values, *[TENSOR] * 12]
+    before = [GraphNode("ABS", (9 + at,), (10 + at,)) for at in range(5)]
+    behind = [GraphNode("NEG", (5 if not at else 14 + at,), (15 + at,)) for at in range(5)]
+    first = GraphNode("ABS", (14,), (1,))
+    nodes = (*before, first, *graph.nodes[1:], *behind)
+    whole = OperatorGraph(tuple(values), nodes, (9, 8), (6, 19))
+    journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(FEW)))
+    rounds = GraphRounds(host, GraphDrawing(FEW, np.random.default_rng(0)), journal)
+    rounds.try_model(whole, _Spent())
+    findings = GraphFindings(rounds.failing, host)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    journal.close()
+    assert len(whole.nodes) == 16
+    assert len(found.smallest.draft.nodes) == 5
+
+
+@pytest.mark.slow
 def test_kernels_without_a_known_fault_are_right(host: Sequence[PackingArm]) -> None:
     cells = chosen_cells(("ADD", "CONV_2D", "MEAN", "RELU", "SPLIT"), ("float32", "int8"))
     drawing = GraphDrawing(cells, np.random.default_rng(3))

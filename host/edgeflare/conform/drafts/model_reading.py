@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
+from edgeflare.conform.drafts.file_operators import FileOperator, file_graph, file_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -64,6 +64,7 @@ class ModelReading:
         unknown: likewise.
         draft: all known operators, each fed by what feeds it in the model.
         arithmetic: the multiply-accumulates of all operators, by their places.
+        graph: all of it; None where it has a tensor that no graph of ours can have.
 
     """
 
@@ -71,6 +72,7 @@ class ModelReading:
     unknown: tuple[UnreadOperator, ...]
     draft: Draft
     arithmetic: Mapping[int, int]
+    graph: OperatorGraph | None = None
 
     @property
     def given(self) -> Mapping[int, OperatorGraph]:
@@ -129,7 +131,11 @@ def read_operators(content: bytes, source: str = "the model") -> ModelReading:
             "`edgeflare conform --list` shows those that are"
         )
     arithmetic = {raw.place: raw.arithmetic for raw in found}
-    return ModelReading(tuple(known), tuple(unknown), _draft(known, found), arithmetic)
+    try:
+        graph = file_graph(content, source)
+    except UserError:
+        graph = None
+    return ModelReading(tuple(known), tuple(unknown), _draft(known, found), arithmetic, graph)
 
 
 def _read(one: FileOperator) -> ReadOperator:

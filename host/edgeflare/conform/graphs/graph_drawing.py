@@ -76,6 +76,9 @@ _SCALES: Final = 12
 """Scales of the result of a quantized operator that reads one tensor twice, all powers of 2: where
 a kernel rounds otherwise then, values half-way between two steps show it, and hardly any others."""
 
+_SEVERAL: Final = ("SPLIT", "SPLIT_V", "UNPACK")
+"""Operators that are tried with several results: with one they do nothing."""
+
 _VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 """Operators whose results runtimes let share the memory of their operands."""
 
@@ -228,6 +231,7 @@ class GraphDrawing:
             self._first_pairs(),
             self._triples(),
             self._views(),
+            self._pairs_among_others(),
             self._rescaled(),
             self._rest(),
         )
@@ -290,9 +294,14 @@ class GraphDrawing:
                     drawn = with_setting(cell, drawn, one.name, wanted) or drawn
                 node = DraftNode(*cell, drawn, drawn_seed(self._rng), ())
                 fed = node_fed(node, {0: base_value(cell[1], shape)}, self._graphs)
+                if fed is not None and cell[0] in _SEVERAL and not self._has_several(fed):
+                    continue
                 if fed is not None and (constant is None or drawn["constant"] == constant):
                     return fed
         return None
+
+    def _has_several(self, node: DraftNode) -> bool:
+        return len(self._graphs.graph(node).outputs) > 1
 
     def _takes_twice(self, node: DraftNode) -> bool:
         operands = self._graphs.operands(node)
@@ -342,14 +351,27 @@ class GraphDrawing:
     def _first_pairs(self) -> Iterator[DrawnGraph]:
         """Yield the pairs of common operators, in the types that most models have."""
         every = [one for one in self._every() if _rank(one.node.cell) == 0]
-        yield from self._pairs(every, every)
+        for pair in self._pairs(every, every):
+            yield from self._of_pair(pair)
+
+    def _pairs_among_others(self) -> Iterator[DrawnGraph]:
+        """Yield these pairs once more, the first result of which is no output.
+
+        A third operator reads one of the two results.
+        """
+        every = [one for one in self._every() if _rank(one.node.cell) == 0]
+        for pair in self._pairs(every, every):
+            drawn = self._among_others(pair, every)
+            if drawn is not None:
+                yield drawn
 
     def _rest(self) -> Iterator[DrawnGraph]:
         """Yield all other pairs and drawn graphs in turn, and these without an end."""
         every = self._every()
         first = [one for one in every if _rank(one.node.cell) == 0]
         rest = [one for one in every if _rank(one.node.cell) > 0]
-        pairs = chain(self._pairs(rest, every), self._pairs(first, rest))
+        several = chain(self._pairs(rest, every), self._pairs(first, rest))
+        pairs = chain.from_iterable(map(self._of_pair, several))
         for drawn in self._any():
             yield drawn
             if (pair := next(pairs, None)) is not None:
@@ -361,8 +383,8 @@ class GraphDrawing:
 
     def _pairs(
         self, makers: Sequence[_Variant], takers: Sequence[_Variant]
-    ) -> Iterator[DrawnGraph]:
-        """Yield every pair of which the second takes what the first writes, in a random order."""
+    ) -> Iterator[tuple[_Variant, _Variant]]:
+        """Yield every pair of which the second may take what the first writes, in random order."""
         readers: dict[str, list[_Variant]] = defaultdict(list)
         for one in takers:
             if operands := self._graphs.operands(one.node):
@@ -375,7 +397,25 @@ class GraphDrawing:
         keys = self._rng.random(len(both))
         for at in sorted(range(len(both)), key=lambda at: (_lateness(both[at]), keys[at])):
             if self._is_left(both[at]):
-                yield from self._of_pair(both[at])
+                yield both[at]
+
+    def _among_others(
+        self, pair: tuple[_Variant, _Variant], others: Sequence[_Variant]
+    ) -> DrawnGraph | None:
+        builder = GraphBuilder(self._rng, self._graphs)
+        made = self._first(builder, pair[0])
+        if made is None:
+            return None
+        reads = {0: made[0], 1: made[0]} if pair[1].twice else {0: made[0]}
+        written = builder.add(pair[1].node, reads)
+        if written is None:
+            return None
+        third = others[int(self._rng.integers(len(others)))]
+        before = self._rng.random() < 1 / 2
+        read = builder.add(third.node, {0: made[0] if before else written[0]})
+        if read is None:
+            return pair, builder.posed(written)
+        return (*pair, third), builder.posed((*written, *read) if before else read)
 
     def _is_left(self, variants: Sequence[_Variant]) -> bool:
         cells = [one.node.cell for one in variants]

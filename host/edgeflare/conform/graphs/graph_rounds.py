@@ -8,20 +8,28 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import msgspec
+import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import FailingGraph
 from edgeflare.conform.graphs.graph_parts import graphs_digest
 from edgeflare.conform.graphs.graph_verdict import Invocation, JudgedGraph, judge_graphs
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.record.conform_document import TriedGraphs
 from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.specification.operand import operand_values
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
 
-GRAPHS_OF_ROUND: Final = 192
-"""Graphs of a round; a worker process starts for each operator in the longest of them."""
+_LOWEST: Final = (-1.0, 0.0)
+"""Of the two inputs on which a user's model is run as a whole, the lowest value of floats: images
+are mostly normalized to one of these ranges, and a classifier may be saturated beyond its own."""
+
+GRAPHS_OF_ROUND: Final = 96
+"""Graphs of a round; a worker process starts for each operator in the longest of them. On a GPU in
+software a round takes up to a minute, and one that has begun is ended."""
 
 
 class SpentSeconds(Protocol):
@@ -79,6 +87,19 @@ class GraphRounds:
             tried=sum(verdicts.values()), pairs=len(self.drawing.pairs), verdicts=verdicts
         )
 
+    def try_model(self, graph: OperatorGraph, spent: SpentSeconds) -> None:
+        """Run the graph of a user's model as a whole, which is shrunk if it fails.
+
+        Raises:
+            UserError: the journal's round is of other graphs.
+
+        """
+        rng = np.random.default_rng(0)
+        rows = [[_value(graph.values[at], low, rng) for at in graph.inputs] for low in _LOWEST]
+        operands = tuple(np.stack(several) for several in zip(*rows, strict=True))
+        model = PosedModel(graph, operands, len(_LOWEST))
+        self._take([model], self._judged([model], spent))
+
     def draw(self, count: int, spent: SpentSeconds) -> int:
         """Run a round of graphs; return how many were run.
 
@@ -95,11 +116,14 @@ class GraphRounds:
             return 0
         judged = self._judged(models, spent)
         self.drawing.tell(judged)
+        self._take(models, judged)
+        return len(models)
+
+    def _take(self, models: Sequence[PosedModel], judged: Sequence[JudgedGraph]) -> None:
         for model, one in zip(models, judged, strict=True):
             self.verdicts["alone" if one.judgement is None else one.judgement.verdict] += 1
             if one.judgement is not None and one.fails:
                 self.failing.append(FailingGraph(model, one.judgement, one.invocation))
-        return len(models)
 
     def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
         digest, number = graphs_digest(models), self._number
@@ -117,6 +141,13 @@ class GraphRounds:
             )
         with reporting_damage(self.journal.path):
             return list(map(_from_json, kept[1]))
+
+
+def _value(value: GraphValue, lowest: float, rng: np.random.Generator) -> Values:
+    """Return values for an input of a user's model: floats as after normalization."""
+    if value.dtype.startswith("float"):
+        return rng.uniform(lowest, 1, value.shape).astype(value.dtype)
+    return operand_values(value, "uniform", rng)
 
 
 def _to_json(one: JudgedGraph) -> list[Any]:

@@ -36,8 +36,15 @@ _FLOAT_ROUNDINGS = 8
 """Roundings of float32 that a fused operator may add or leave out."""
 
 _UNKNOWN = 1e-3
-"""Share of the largest value by which fused float operators may be off whose arithmetic is not
-known."""
+"""Share of the largest value by which fused float operators may be off whose exact answers are not
+computed; each of a deep graph adds to it."""
+
+_FEW = 12
+"""Operators of a graph up to which exact answers are computed: in deeper ones roundings add up,
+whether or not they are fused."""
+
+_DEEP_STEPS = 32.0
+"""How many times as far a result of a deeper graph may be off."""
 
 _DIFFERENT = 4.0
 """The error of a value that had to be equal, and is not."""
@@ -94,15 +101,17 @@ def are_right(model: PosedModel, expected: Sequence[Values]) -> bool:
         expected: (rows, *shape) for each result.
 
     """
-    if len(model.graph.nodes) == 1 or not _is_known(model.graph):
+    if len(model.graph.nodes) == 1 or not _is_measured(model.graph):
         return True  # they are what the graph is compared with
     usual = np.flatnonzero(usual_rows(model.graph, model.operands, len(expected[0]))).tolist()
     everywhere = [np.ones(result.shape, np.bool_) for result in expected]
     return _worst(_errors(model, expected, everywhere, usual, expected)) <= 1
 
 
-def _is_known(graph: OperatorGraph) -> bool:
-    return all(node.operator in known_operators() for node in graph.nodes)
+def _is_measured(graph: OperatorGraph) -> bool:
+    """Return whether exact answers are computed: operators are known, and few."""
+    known = all(node.operator in known_operators() for node in graph.nodes)
+    return known and len(graph.nodes) <= _FEW
 
 
 def _without_answer(failure: RunFailure, twin: ModelAnswer | None) -> KernelJudgement:
@@ -238,9 +247,9 @@ def _errors(
 
     """
     errors = [0.0 for _ in rows]
-    if _is_known(model.graph):
+    if _is_measured(model.graph):
         errors = [_row_error(model, answers, among, row) for row in rows]
-    if len(model.graph.nodes) > 1 and _is_known(model.graph):
+    if len(model.graph.nodes) > 1 and _is_measured(model.graph):
         return np.array(errors)
     values = [model.graph.values[at] for at in model.graph.outputs]
     apart = [
@@ -250,7 +259,8 @@ def _errors(
             for row in rows
         )
     ]
-    return np.maximum(errors, apart)
+    deep = len(model.graph.nodes) > _FEW
+    return np.maximum(errors, np.asarray(apart) / (_DEEP_STEPS if deep else 1.0))
 
 
 _Row = tuple[Values, Values, Places]

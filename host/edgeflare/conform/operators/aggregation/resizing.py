@@ -113,7 +113,8 @@ def _bilinear(settings: Configuration, operand: Operand, _: GraphValue) -> Exact
             lost = among.lost(values, lost, rounding)
         values = among.interpolated(values)
     if operand.value.quantization is None:
-        return reals(values, lost)
+        # Real values of another operator's result, which is a graph's, lose nothing.
+        return reals(values, lost if dtype == np.float32 else 0.0)
     return steps(values, lost if dtype == np.int16 else 0.0)
 
 
