@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -90,6 +90,10 @@ _FIRST_VIEW: Final = 2 / 3
 
 _MOST_NODES: Final = 10
 """Operators of a drawn graph."""
+
+_PAIRS_EACH: Final = 4
+"""Pairs for each drawn graph: of a pair that is wrong there is one, and chains of views are found
+before."""
 
 _MOST_SIZE: Final = 2048
 """Values of a tensor in a drawn graph."""
@@ -371,11 +375,15 @@ class GraphDrawing:
         first = [one for one in every if _rank(one.node.cell) == 0]
         rest = [one for one in every if _rank(one.node.cell) > 0]
         several = chain(self._pairs(rest, every), self._pairs(first, rest))
-        pairs = chain.from_iterable(map(self._of_pair, several))
+        pairs = (
+            drawn
+            for pair in several
+            for drawn in (*self._of_pair(pair), self._among_others(pair, first or every))
+            if drawn is not None
+        )
         for drawn in self._any():
             yield drawn
-            if (pair := next(pairs, None)) is not None:
-                yield pair
+            yield from islice(pairs, _PAIRS_EACH)
         yield from pairs
 
     def _every(self) -> list[_Variant]:
