@@ -301,7 +301,7 @@ def _failing(
     failing: dict[GraphFault, list[FailingGraph]] = {fault: [] for fault in faults}
     for _ in range(0, graphs, 192):
         models = drawing.ask(192)
-        judged = judge_graphs(models, (sound, replace(_Named(sound), name="xnnpack")))
+        judged = judge_graphs(models, (sound, replace(_SameKernels(sound), name="xnnpack")))
         drawing.tell(judged)
         for model, one in zip(models, judged, strict=True):
             if one.judgement is None or one.fails or not one.answers:
@@ -315,7 +315,7 @@ def _failing(
 
 
 @dataclass
-class _Named:
+class _SameKernels:
     """The same kernels under another name."""
 
     arm: KernelArm

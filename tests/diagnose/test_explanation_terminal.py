@@ -71,6 +71,23 @@ def test_the_reason_why_layers_are_not_seen_is_printed_once_with_how_many_findin
     assert "note: tensor 'state' cannot be read" in shown(unseen)
 
 
+@pytest.mark.parametrize(("own", "is_said"), [(0.0, True), (1.0, False)])
+def test_a_layer_that_is_right_alone_is_wrong_together_with_others(
+    own: float, is_said: bool
+) -> None:
+    equal, parted = apart(None, 0.0), apart(None, 1.0)
+    split, add = LayerName(0, "SPLIT", "halves"), LayerName(1, "ADD", "sum")
+    layers = (
+        layer_difference(split, equal, equal),
+        layer_difference(add, parted, apart(None, own)),
+    )
+    found = explanation_of(
+        Verdict("kernel", "so it is", None), KernelOnset("exposure", add, layers=layers)
+    )
+    said = "ADD (operator 1) is right alone, and wrong together with others"
+    assert (said in words(found)) == is_said
+
+
 def row(lines: list[str], layer: str) -> list[str]:
     (line,) = [line for line in lines if line.split()[:2] == layer.split()]
     return line.split()[2:]

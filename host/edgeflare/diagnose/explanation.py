@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from msgspec import UNSET
@@ -68,6 +69,8 @@ class Explanation:
         verdict, error = self.verdict, self.compression_error
         if verdict.name != "compression":
             step = _STEPS.get(verdict.which or "", _STEPS[verdict.name])
+            if verdict.name == "kernel" and (layer := self.kernel_onset.right_alone) is not None:
+                step = _WRONG_TOGETHER.format(layer=layer)
             return f"{step}; {self.issue}" if self.issue else step
         if verdict.which is None:
             if error.original is not None:
@@ -78,6 +81,11 @@ class Explanation:
         without, with_repair = _OF_COMPRESSION[verdict.which]
         return with_repair if self.repairable else without
 
+
+_WRONG_TOGETHER: Final = (
+    "{layer} is right alone, and wrong together with others: `edgeflare conform --from MODEL"
+    " --graphs` cuts the model to these"
+)
 
 _STEPS: dict[str, str] = {
     "kernel": "`edgeflare conform` tells which operators of the device are wrong, and"

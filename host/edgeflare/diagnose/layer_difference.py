@@ -171,6 +171,14 @@ class KernelOnset:
     note: str = ""
 
     @property
+    def right_alone(self) -> LayerName | None:
+        """The layer where device and twin begin to differ, if none of all differs by itself."""
+        own = {layer.operator: layer.own for layer in self.layers if layer.own is not None}
+        if self.onset is None or self.onset.operator not in own:
+            return None
+        return None if any(difference.parted for difference in own.values()) else self.onset
+
+    @property
     def in_layer(self) -> bool | None:
         """Whether some layer makes device and twin differ, given the same inputs.
 
