@@ -135,7 +135,10 @@ def found_findings(
         for number, progress, said in zip(numbers, shrunk, judged, strict=False)
     ]
     found += [
-        replace(finding, issue=known.issue(finding.key, finding.judgement.wrong, ()))
+        replace(
+            finding,
+            issue=known.issue(finding.key, finding.judgement.wrong, (), finding.arrangement),
+        )
         for finding in joined.stored(numbers[len(shrunk) :], directory, known.accepted)
     ]
     return sorted(found, key=lambda finding: finding.number)
