@@ -22,6 +22,8 @@ _OWN: Mapping[str, frozenset[str]] = {
     "host/edgeflare/fleet/record/fleet_folder.py": frozenset({"unlink", "rmdir"}),
     # Temporary folders that it has made and locked.
     "host/edgeflare/devices/transports/scratch.py": frozenset({"rmtree"}),
+    # A temporary folder that it has made, which becomes that of a version of the runtime.
+    "host/edgeflare/models/runtime_versions.py": frozenset({"rename", "rmtree"}),
     # Tracebacks, known by their first line.
     "host/edgeflare/crash_report.py": frozenset({"unlink"}),
     # A new file that takes the place of the store's only one.
