@@ -255,7 +255,11 @@ def _options(command: Any) -> set[str]:
     """Return the long options of a command and of all below it."""
     if isinstance(command, LazyCommand):
         command = command.load()
-    own = {option for parameter in command.params for option in parameter.opts}
+    own = {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     below = (_options(sub) for sub in getattr(command, "commands", {}).values())
     return {"--help"} | {option for option in own if option.startswith("--")}.union(*below)
 
