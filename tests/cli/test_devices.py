@@ -19,6 +19,7 @@ import pytest
 from called_commands import call_here, completed, refused
 from edgeflare.devices import device_check as checking
 from edgeflare.devices.profile import Profile
+from edgeflare.models.runtime_versions import installed_version
 
 
 @pytest.fixture
@@ -168,6 +169,10 @@ def test_the_doctor_tries_what_the_world_knows_of_faults() -> None:
     said = {one["thread"]: one for one in json.loads(completed(*asked).out)}
     assert said["LiteRT#4079"]["here"]["reference"]["outcome"] == "shows"
     assert said["LiteRT#9272"]["here"] == {}
+    _, version = installed_version()
+    asked = (*asked[:3], "--versions", version, "--json")
+    said = {one["thread"]: one for one in json.loads(completed(*asked).out)}
+    assert said["LiteRT#4079"]["here"][f"reference@{version}"]["outcome"] == "shows"
     listed = completed("doctor", "--known-issues").out
     assert "LiteRT#9272" in listed
     assert "--probe tries these" in " ".join(listed.split())

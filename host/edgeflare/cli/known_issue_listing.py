@@ -113,6 +113,7 @@ def print_issues(issues: Sequence[KnownIssue], probed: Probed | None) -> None:
 
 def _row(issue: KnownIssue, probed: Probed | None) -> list[str]:
     read = f"{issue.thread}, {issue.state}, {issue.read}" if issue.thread else "no thread"
+    read += "" if issue.verified else "; not verified"
     where = [f"{issue.operator or issue.arrangement} {', '.join(issue.types)}".strip()]
     where += [", ".join(issue.condition)] if issue.condition else []
     where += [f"on {', '.join(issue.kernel_sets)}"] if issue.kernel_sets else []

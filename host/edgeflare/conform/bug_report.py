@@ -18,6 +18,7 @@ from edgeflare.conform.presentation.conform_words import (
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.version_table import VersionDocument
+from edgeflare.pages.facts import count_of
 from edgeflare.untrusted_text import for_markdown, printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
@@ -51,14 +52,15 @@ def bug_report(
     title = KERNEL_SETS[kernels].title if is_kernel_set(kernels) else kernels
     adapter = f", {device.adapter}" if arm == "device" and device.adapter else ""
     size = worst_words(finding)
+    wrong = dict.fromkeys(kernels if name == arm else name for name in finding.wrong)
     lines = [
         f"# {for_markdown(title_of(finding))}: {finding.symptom} with the {title}",
         "",
         f"- Runtime: {runtime}, {title}{adapter}, on {device.machine}",
         f"- Fails when: {for_markdown(condition_words(finding))}",
         *([f"- By up to: {size}"] if size else []),
-        f"- Seen in {finding.failing:,} models that EdgeFlare {document.edgeflare} drew; all kernel"
-        f" sets that are wrong: {for_markdown(', '.join(finding.wrong))}",
+        f"- Seen in {count_of(finding.failing, 'model')} that EdgeFlare {document.edgeflare} drew;"
+        f" all kernel sets that are wrong: {for_markdown(', '.join(wrong))}",
         *([f"- Known as {finding.issue.thread}"] if finding.issue and finding.issue.thread else []),
         "",
         "## The least model that shows it",
