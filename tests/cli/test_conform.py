@@ -21,6 +21,7 @@ import pytest
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from edgeflare.conform.record.conform_document import CoveredShare, read_conformance
 from edgeflare.conform.record.finding_files import load_finding
+from edgeflare.models.runtime_versions import installed_version
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
 from made_once import made_once
@@ -98,6 +99,24 @@ def test_its_findings_are_exported_and_replayed(wrapped: Path, tmp_path: Path) -
         assert shown.returncode == 0, shown
     said = call_here("replay", run, "--out", tmp_path / "again")
     assert (said.code, "mended: 0" in said.out) == (1, True), said
+
+
+def test_a_finding_names_its_thread_and_since_which_version_it_shows(tmp_path: Path) -> None:
+    _, version = installed_version()
+    asked = ("--device", "emulated-reference", "--ops", "SUM", "--dtype", "int8", "--models", "16")
+    said = call_here("conform", *asked, "--versions", version, "--out", tmp_path / "run")
+    assert said.code == 1
+    out = " ".join(said.out.split())
+    assert "known issue: tensorflow#102490, open in September 2026: the sum of raw values" in out
+    found = document_of(tmp_path / "run", "conform.json")["findings"][0]
+    assert found["issue"]["work_around"] == "built-in kernels or XNNPACK"
+    since = document_of(tmp_path / "run", "versions.json")["findings"][0]["since"]
+    assert since["reference"] == "wrong"
+    refused = call_here("conform", "--device", "emulated-all", "--versions", version)
+    assert (refused.code, "--versions is for the findings of one device" in refused.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_table_of_all_kernel_sets_of_this_host(tmp_path: Path) -> None:
