@@ -226,9 +226,12 @@ def _fairness(document: RepairDocument, made: FairnessRepair) -> Section:
 
 def _plainly(document: RepairDocument, made: FairnessRepair) -> Iterator[str]:
     """Yield that what needs no training does as well, where it does."""
-    rows = {row.name: row.judge for row in made.rows}
+    rows = {row.name: row for row in made.rows}
     mean, chosen = rows[MEAN_OF_BOTH], rows.get(document.chosen or "")
-    if chosen is not None and mean.bias <= chosen.bias:
+    if chosen is None:
+        return
+    sides = [(mean.judge, chosen.judge), (mean.fresh, chosen.fresh)]
+    if all(plain.bias <= other.bias for plain, other in sides if plain and other):
         yield (
             "The mean of the model's answers to an input with either value of the attribute does as"
             " well, without any training, in twice the time."
