@@ -187,7 +187,7 @@ def test_the_table_has_a_line_for_each_row(
     assert len(table) == 2 + len(rows)
     assert {line.count("|") for line in table} == {len(COLUMNS) + 1}
     assert "find any on emulated-builtin · ties excluded · the first 8 seeds" in lines[2]
-    assert "at most 80 queries" in lines[2]
+    assert "at most 50 queries" in lines[2]
 
 
 def test_without_matplotlib_it_says_how_to_get_it(
