@@ -114,10 +114,10 @@ def run_conformance(
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
     ending = _Ending(rounds, interrupted)
-    operators, graphs = np.random.default_rng(request.rng_seed).spawn(2)
+    operators, memo, graphs = np.random.default_rng(request.rng_seed).spawn(3)
     stopped_by: StoppedBy = "nothing left"
     if request.graphs != "only":
-        sources = _draft_sources(request, run.reading, coverage, operators)
+        sources = _draft_sources(request, run.reading, coverage, (operators, memo))
         stopped_by = _draw(rounds, sources, request, ending)
     drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
@@ -286,7 +286,7 @@ def _draft_sources(
     request: ConformRequest,
     reading: ModelReading | None,
     coverage: Coverage,
-    rng: np.random.Generator,
+    generators: tuple[np.random.Generator, np.random.Generator],
 ) -> list[DraftSource]:
     """Return what draws models, each in its turn, with a generator of its own.
 
@@ -294,10 +294,10 @@ def _draft_sources(
         request: what was asked.
         reading: the operators of the model that the user named; None for none.
         coverage: the coverage that all of them count by.
-        rng: every draw.
+        generators: every draw, those of MEMO's loop by the second.
 
     """
-    first, second = rng.spawn(2)
+    first, second = generators
     sources: list[DraftSource] = []
     if reading is not None:
         sources.append(NearDrawing(reading.distinct, coverage, first))
