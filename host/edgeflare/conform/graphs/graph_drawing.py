@@ -286,8 +286,9 @@ class GraphDrawing:
 
     def _plain(self, cell: Cell, constant: str | None) -> DraftNode | None:
         """Return an operator with settings as plain as can be, or None."""
+        tries = _TRIES if cell[0] not in _SEVERAL else 4 * _TRIES
         for shape in _SHAPES:
-            for _ in range(_TRIES):
+            for _ in range(tries):
                 drawn = drawn_configuration(cell, self._rng)
                 if drawn is None:
                     return None
@@ -305,7 +306,10 @@ class GraphDrawing:
         return None
 
     def _has_several(self, node: DraftNode) -> bool:
-        return len(self._graphs.graph(node).outputs) > 1
+        """Return whether an operator has two results that another one can read."""
+        graph = self._graphs.graph(node)
+        several = [graph.values[at] for at in graph.outputs[:2]]
+        return len(several) > 1 and fits(*several)
 
     def _takes_twice(self, node: DraftNode) -> bool:
         operands = self._graphs.operands(node)
@@ -415,7 +419,7 @@ class GraphDrawing:
         if made is None:
             return None
         reads = {0: made[0], 1: made[0]} if pair[1].twice else {0: made[0]}
-        written = builder.add(pair[1].node, reads)
+        written = self._reading(builder, pair[1], reads)
         if written is None:
             return None
         third = others[int(self._rng.integers(len(others)))]
@@ -441,13 +445,25 @@ class GraphDrawing:
             reads.append({0: made[0], 1: made[1]})
         for one in reads:
             grown = replace_lists(builder)
-            written = grown.add(pair[1].node, one)
+            written = self._reading(grown, pair[1], one)
             if written is None:
                 continue
             self.pairs.add((pair[0].node.cell, pair[1].node.cell))
             yield pair, grown.posed((*made, *written))
             if len(made) > 1:
                 yield pair, grown.posed(written)
+
+    def _reading(
+        self, builder: GraphBuilder, variant: _Variant, reads: Mapping[int, int]
+    ) -> tuple[int, ...] | None:
+        """Add an operator that reads some tensors, with other settings if its own do not fit."""
+        written = builder.add(variant.node, reads)
+        for _ in range(_TRIES):
+            drawn = drawn_configuration(variant.node.cell, self._rng)
+            if written is not None or drawn is None or variant.twice:
+                break
+            written = builder.add(replace(variant.node, configuration=drawn), reads)
+        return written
 
     def _triples(self) -> Iterator[DrawnGraph]:
         """Yield the pairs that fail with a third operator behind them, and before them."""
