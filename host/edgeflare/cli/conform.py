@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,7 +58,7 @@ from edgeflare.trust import Trust, decided_by_user
 @run_options.with_option_groups
 def conform(
     *,
-    device: options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
+    device: options.Devices = [options.DEFAULT_DEVICE],  # noqa: B006 - never changed
     ops: options.Ops = None,
     dtype: options.Dtype = None,
     model: options.From = None,
@@ -107,6 +107,9 @@ def conform(
         return 0
     seconds = None if time_limit is None else read_time("--time-limit", time_limit)
     if matrix:
+        others = {"--device": device != [options.DEFAULT_DEVICE], "--from": model}
+        others |= {"--accepted": accepted, "--resume": folder.resume, "--dry-run": dry_run}
+        _refuse_beside_matrix({**others, "--fleet": on_fleet.fleet, "--graphs": graphs is not None})
         return tabulate_kernels(cells, models, seconds, rng_seed, versions, folder, as_json=as_json)
     if folder.resume and folder.out is not None and on_fleet.fleet is None:
         before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
@@ -138,6 +141,23 @@ def conform(
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
     return _conform_here(asked, device, decided, versions, dry_run=dry_run, as_json=as_json)
+
+
+def _refuse_beside_matrix(given: Mapping[str, object]) -> None:
+    """Refuse options that say nothing of a table of kernel sets.
+
+    Args:
+        given: options by their names, with what the user gave; falsy where that is nothing.
+
+    Raises:
+        UserError: one is given.
+
+    """
+    for name, value in given.items():
+        if value:
+            raise UserError(
+                f"--matrix tries drawn models on all kernel sets of this host: leave {name} out"
+            )
 
 
 def _require_one_device(

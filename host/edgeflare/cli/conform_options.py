@@ -15,6 +15,8 @@ _WHAT: Final = "What is tried"
 _HOW_LONG: Final = "How long"
 _JUDGED: Final = "What is judged"
 
+DEFAULT_DEVICE: Final = "emulated-builtin"
+
 DEFAULT_SECONDS: Final = 600.0
 """Seconds of a run for which neither a time nor a number of models is given."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import typer
 
+from edgeflare.cli.conform_options import DEFAULT_SECONDS
 from edgeflare.cli.console import Console, result
 from edgeflare.cli.progress import say
 from edgeflare.cli.run_options import RunFolder
@@ -59,7 +60,8 @@ def tabulate_kernels(
     Args:
         cells: operators and types.
         models: how many are drawn; None for some of each.
-        seconds: how long at most; None for no limit.
+        seconds: how long at most, a round that has begun left out; None for no limit, and for ten
+            minutes where no number of models is given.
         rng_seed: the run seed.
         versions: released versions of the runtime, as the option has them; None for the host's own.
         folder: where to write it.
@@ -73,6 +75,8 @@ def tabulate_kernels(
     path = folder.out or Path("runs") / f"kernels-{datetime.now():%Y%m%d-%H%M%S}"
     RunDirectory.check(path, overwrite=folder.overwrite)
     console, begun = Console(stderr=True), time.monotonic()
+    if models is None and seconds is None:
+        seconds = DEFAULT_SECONDS
     most = models or MODELS_PER_CELL * len(cells)
     with ExitStack() as stack:
         arms = _arms(versions, stack, console)
