@@ -10,6 +10,7 @@ from edgeflare.cli.presentation import Reported, page_bytes
 from edgeflare.conform.findings.accepted_findings import accepted_table
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.graphs.graph_arrangement import own_arrangement
 from edgeflare.conform.presentation.conform_page import conform_page
 from edgeflare.conform.presentation.conform_words import (
     asked_besides_cells,
@@ -125,7 +126,7 @@ def _line(finding: FoundFault) -> str:
 
 
 def accepted_text(document: ConformDocument) -> str:
-    """Return a `accepted.toml` that names the findings of a run that count.
+    """Return an `accepted.toml` that names the findings of a run that count.
 
     A bias is named without its condition. It is a mean, which some models show and others like
     them do not, so that another run learns another condition.
@@ -143,6 +144,7 @@ def accepted_text(document: ConformDocument) -> str:
             ),
             FaultCondition.parsed([] if finding.symptom == "biased" else finding.condition),
             finding.accepted or f"found on {where}: {finding.detail}",
+            own_arrangement(finding.arrangement),
         )
         for finding in document.findings
         if finding.counted

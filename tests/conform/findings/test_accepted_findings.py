@@ -98,11 +98,44 @@ def test_operators_that_fail_joined_are_named_in_their_order(tmp_path: Path) -> 
         assert accepted_reason(replace(JOINED, operator=other), (), accepted) is None
 
 
+WIRED = ["ADD reads one tensor twice", "the result of ADD is read and is an output"]
+
+
+def test_a_graph_is_named_by_how_it_is_wired_and_never_as_its_operator_alone(
+    tmp_path: Path,
+) -> None:
+    told = [*WIRED, "also of MUL"]
+    key = replace(KEY, operator="ADD", type="uint8")
+    alone = finding_entry(condition=["rank(shape) = 1"])
+    entries = [finding_entry(condition=[], arrangement=told, detail="joined"), alone]
+    text = accepted_text(constructed_conformance(entries))
+    joined, of_one = read_accepted(written(tmp_path, text))
+    assert (list(joined.wired), of_one.wired) == (WIRED, ())
+    reason = accepted_reason(key, (), [of_one, joined], WIRED)
+    assert reason is not None
+    assert reason == joined.reason != of_one.reason
+    assert accepted_reason(key, (), [of_one], WIRED) is None
+    assert accepted_reason(key, (), [joined], WIRED[:1]) is None
+    failing = [{"shape": (4,)}]
+    assert accepted_reason(key, failing, [of_one]) == of_one.reason
+    assert accepted_reason(key, failing, [joined]) is None
+
+
+def test_a_graph_has_no_condition() -> None:
+    said = "^condition is .*: operators that are wrong together have none"
+    with pytest.raises(UserError, match=said):
+        AcceptedFinding(
+            *("ADD", "float32", "device", "wrong values", "why"),
+            condition=("rank(shape) = 1",),
+            wired=("ADD reads one tensor twice",),
+        )
+
+
 @pytest.mark.parametrize(
     ("operator", "condition", "said"),
     [
         ("RELU then NGE", (), r"^operator is 'NGE', which is not known \(did you mean 'NEG'\?\)"),
-        ("RELU then NEG", ("rank(shape) = 1",), "^condition is .*: operators that fail joined"),
+        ("RELU then NEG", ("rank(shape) = 1",), "^condition is .*: operators that are wrong"),
     ],
 )
 def test_what_names_no_joined_operators_is_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.graphs.graph_arrangement import arrangement
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
@@ -223,7 +225,7 @@ def test_an_arrangement_is_named(
     assert list(arrangement(graph)) == words
 
 
-def test_one_operator_that_reads_a_tensor_twice_may_not_be_a_step_off() -> None:
+def test_one_operator_that_reads_a_tensor_twice_may_not_be_a_step_off(tmp_path: Path) -> None:
     class Squaring(ExactArm):
         def _answer(self, model: PosedModel) -> ModelAnswer:
             answer = super()._answer(model)
@@ -232,6 +234,15 @@ def test_one_operator_that_reads_a_tensor_twice_may_not_be_a_step_off() -> None:
 
     options = {"fusedActivationFunction": "NONE"}
     graph = OperatorGraph((SCALED, SCALED), (GraphNode("MUL", (0, 0), (1,), options),), (0,), (1,))
-    (judged,) = judge_graphs([_posed(graph)], (Squaring(), ExactArm("xnnpack")))
+    arms = (Squaring(), ExactArm("xnnpack"))
+    (judged,) = judge_graphs([_posed(graph)], arms)
     assert judged.judgement is not None
     assert (judged.judgement.verdict, judged.judgement.counted) == ("device", True)
+    findings = GraphFindings([FailingGraph(_posed(graph), judged.judgement)], arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    mul = AcceptedFinding("MUL", "int8", "device", found.key.symptom, "of MUL alone")
+    assert findings.stored([1], RunDirectory(tmp_path), [mul])[0].counts
+    twice = replace(mul, wired=("MUL reads one tensor twice",), reason="of a square")
+    (again,) = findings.stored([1], RunDirectory(tmp_path), [mul, twice])
+    assert again.accepted == "of a square"

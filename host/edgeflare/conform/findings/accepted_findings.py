@@ -46,6 +46,8 @@ class AcceptedFinding:
         symptom: the finding's symptom.
         reason: why it does not count, as reports show it.
         condition: predicates, as `Predicate` has them; () where the fault may show always.
+        wired: how operators hang together that are right alone and wrong together, in the words of
+            findings; () of an operator that is wrong alone, and where they stand in a row.
 
     """
 
@@ -55,13 +57,14 @@ class AcceptedFinding:
     symptom: Symptom
     reason: str
     condition: tuple[str, ...] = ()
+    wired: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no finding of an operator.
 
         Raises:
             UserError: there is no such operator or type, or a predicate is none, or operators that
-                fail joined have a condition.
+                are wrong together have a condition.
 
         """
         known = known_operators()
@@ -77,10 +80,10 @@ class AcceptedFinding:
             raise UserError(
                 f"type is {self.type!r}: write one that {operators[0]} has: {', '.join(types)}"
             )
-        if len(operators) > 1 and self.condition:
+        if self.condition and (len(operators) > 1 or self.wired):
             raise UserError(
-                f"condition is {list(self.condition)}: operators that fail joined have none: leave"
-                " it out"
+                f"condition is {list(self.condition)}: operators that are wrong together have none:"
+                " leave it out"
             )
         if self.verdict not in _VERDICTS:
             raise UserError(f"verdict is {self.verdict!r}: write one of {', '.join(_VERDICTS)}")
@@ -91,10 +94,17 @@ class AcceptedFinding:
         if fault := condition_fault((self.operator, self.type), condition):
             raise UserError(f"condition: {fault}")
 
-    def names(self, key: FindingKey) -> bool:
-        """Return whether a finding is of this operator, type, verdict and symptom."""
+    def names(self, key: FindingKey, wired: Sequence[str] = ()) -> bool:
+        """Return whether a finding is of this operator, type, verdict and symptom, and wired so.
+
+        An operator that is wrong alone has another fault than the same one in a graph.
+        """
         mine = (self.operator, self.type, self.verdict, self.symptom)
-        return mine == (key.operator, key.type, key.verdict, key.symptom)
+        return (
+            mine == (key.operator, key.type, key.verdict, key.symptom)
+            and bool(self.wired) == bool(wired)
+            and set(self.wired) <= set(wired)
+        )
 
     def held(self, failing: SettingsTable) -> NDArray[np.bool_]:
         """Return which failing models meet the condition: (models,)."""
@@ -102,7 +112,10 @@ class AcceptedFinding:
 
 
 def accepted_reason(
-    key: FindingKey, failing: Sequence[Mapping[str, Setting]], accepted: Sequence[AcceptedFinding]
+    key: FindingKey,
+    failing: Sequence[Mapping[str, Setting]],
+    accepted: Sequence[AcceptedFinding],
+    wired: Sequence[str] = (),
 ) -> str | None:
     """Return the reason that a user gave for a finding, None for one that is new.
 
@@ -112,14 +125,15 @@ def accepted_reason(
 
     Args:
         key: the finding's key.
-        failing: the settings of its failing models.
+        failing: the settings of its failing models; () of operators that are wrong together.
         accepted: what the user accepts.
+        wired: how operators hang together that are right alone and wrong together.
 
     Returns:
         The reason of the table that most of them meet, of several the first.
 
     """
-    named = [finding for finding in accepted if finding.names(key)]
+    named = [finding for finding in accepted if finding.names(key, wired)]
     table = SettingsTable(failing)
     held = [finding.held(table) for finding in named]
     if not named or np.any(held, axis=0).sum() < (1 - BEYOND) * len(failing):
@@ -127,14 +141,16 @@ def accepted_reason(
     return named[int(np.argmax(np.sum(held, axis=1)))].reason
 
 
-def accepted_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
-    """Return the table of a `accepted.toml` that names a finding."""
+def accepted_table(
+    key: FindingKey, condition: FaultCondition, reason: str, wired: Sequence[str] = ()
+) -> str:
+    """Return the table of an `accepted.toml` that names a finding."""
     values: Mapping[str, object] = {
         "operator": key.operator,
         "type": key.type,
         "verdict": key.verdict,
         "symptom": key.symptom,
-        "condition": condition.texts,
+        **({"wired": list(wired)} if wired else {"condition": condition.texts}),
         "reason": reason,
     }
     # What JSON escapes, and how, is TOML too, but for DEL, which it leaves as it is.

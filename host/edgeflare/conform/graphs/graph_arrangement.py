@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
 
 VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 """Operators whose results runtimes let share the memory of their operands."""
+
+
+ALSO: Final = "also "
+"""The beginning of what is said of a finding's other graphs besides how they hang together."""
 
 
 def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
@@ -24,6 +28,18 @@ def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
     """
     asked = (f"invoked {invocation}",) if invocation else ()
     return tuple(dict.fromkeys((*_outputs(graph), *_reads(graph), *_views(graph), *asked)))
+
+
+def own_arrangement(told: Sequence[str]) -> tuple[str, ...]:
+    """Return how a finding's least graph hangs together, without what is said of its others.
+
+    Which others a run comes upon differs from run to run.
+
+    Args:
+        told: what a finding's document says.
+
+    """
+    return tuple(words for words in told if not words.startswith(ALSO))
 
 
 def _outputs(graph: OperatorGraph) -> Iterator[str]:

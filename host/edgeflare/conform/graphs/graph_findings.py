@@ -17,7 +17,7 @@ from edgeflare.conform.findings.accepted_findings import (
 )
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
-from edgeflare.conform.graphs.graph_arrangement import VIEWS, arrangement
+from edgeflare.conform.graphs.graph_arrangement import ALSO, VIEWS, arrangement
 from edgeflare.conform.graphs.graph_parts import traced
 from edgeflare.conform.graphs.graph_shrinking import GraphTrial, shrunk
 from edgeflare.conform.graphs.graph_verdict import (
@@ -119,8 +119,8 @@ class _AlikeGraphs:
         own = {node.operator for node in self.least.graph.nodes}
         others = sorted({operator for operator, _ in self.cells} - own)
         types = sorted({type_ for _, type_ in self.cells} - {self.key.type})
-        also = (f"also of {', '.join(others)}",) if others else ()
-        return (*self.arrangement, *also, *((f"also in {', '.join(types)}",) if types else ()))
+        also = (f"{ALSO}of {', '.join(others)}",) if others else ()
+        return (*self.arrangement, *also, *((f"{ALSO}in {', '.join(types)}",) if types else ()))
 
 
 class GraphFindings:
@@ -197,7 +197,7 @@ class GraphFindings:
             answers = {**everywhere, **(kind.judged.answers or {})}
             answers["one by one"] = ModelAnswer(kind.judged.expected)
             name = store_finding(directory, number, kind.least, answers, ())
-            reason = accepted_reason(kind.key, (), accepted)
+            reason = accepted_reason(kind.key, (), accepted, kind.arrangement)
             found.append(_finding(number, kind, name, reason))
         return found
 
