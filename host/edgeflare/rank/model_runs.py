@@ -83,26 +83,26 @@ class ModelRuns:
         return np.where(np.isfinite(queries), queries, float(budget))
 
 
-def read_runs(runs: Sequence[Path]) -> ModelRuns:
+def read_runs(folders: Sequence[Path]) -> ModelRuns:
     """Read the finished runs of one model, at least one.
 
     Raises:
         UserError: there is no run in one of the folders, or the images of its findings are gone.
 
     """
-    found = [_read(run) for run in runs]
+    found = [_read(folder) for folder in folders]
     first = found[0]
-    rises = [model.rises for model in found if model.rises is not None]
+    rises = [run.rises for run in found if run.rises is not None]
     return ModelRuns(
         seeds=first.seeds,
-        searched=frozenset.intersection(*(model.searched for model in found)),
+        searched=frozenset.intersection(*(run.searched for run in found)),
         tied=first.tied,
         right=first.right,
-        queries=np.concatenate([model.queries for model in found], axis=1),
-        seconds=np.concatenate([model.seconds for model in found], axis=1),
-        strengths=tuple(strength for model in found for strength in model.strengths),
+        queries=np.concatenate([run.queries for run in found], axis=1),
+        seconds=np.concatenate([run.seconds for run in found], axis=1),
+        strengths=tuple(strength for run in found for strength in run.strengths),
         rises=np.concatenate(rises, axis=1) if len(rises) == len(found) else None,
-        cut_by_time=sum(model.cut_by_time for model in found),
+        cut_by_time=sum(run.cut_by_time for run in found),
     )
 
 

@@ -201,6 +201,7 @@ output_zero_point = 0
         ("rank(shape) = 1", "__import__('os')", "is no predicate"),
         ('"reference"', '"refrence"', "kernel_sets is ['refrence']"),
         ('seen = ["2.3.0"]', 'seen = ["new"]', "'new' is no version"),
+        ('seen = ["2.3.0"]', 'seen = ["2.3.0.rc1"]', "'2.3.0.rc1' is no version"),
         ("LiteRT#1", "see above", "thread is 'see above'"),
         ('read = "2026-09"', 'read = "lately"', "read is 'lately'"),
         ("constants = 0", "constants = -1", "probe: constants is -1"),

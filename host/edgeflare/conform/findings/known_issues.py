@@ -48,7 +48,7 @@ _MOST_VALUES: Final = 2**16
 
 _THREAD: Final = re.compile(r"[A-Za-z][\w.-]*#\d{1,7}")
 _MONTH: Final = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
-_VERSION: Final = re.compile(r"(?:([a-z][\w.-]*) )?(\d+(?:\.\w+)*)")
+_VERSION: Final = re.compile(r"(?:([a-z][\w.-]*) )?(\d+(?:\.\d+)*)")
 _PACKAGE: Final = "ai-edge-litert"
 """The package whose versions are written without a name."""
 

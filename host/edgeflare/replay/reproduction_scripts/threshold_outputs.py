@@ -23,7 +23,8 @@ def read(tensors: Any, decoder: Any) -> Any:
 
 def describe(answers: Any, arm: Any, told: Any) -> Any:
     """Return the decisions of a model here, and those when the deviation was found."""
-    here, found = [frame for frames in answers for frame in frames], told["arms"][arm]["decisions"]
+    here = [decision for decisions in answers for decision in decisions]
+    found = told["arms"][arm]["decisions"]
     return f"{here} here" + (f", {found} when it was found" if found else "")
 
 

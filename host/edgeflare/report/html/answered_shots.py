@@ -118,16 +118,16 @@ def shot_groups(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple
         allowance: what it may weigh; what sounds take is taken from it.
 
     """
-    parts = [view.view.parts for view in stored if isinstance(view.view, PartsView)]
+    parts = [kept.view.parts for kept in stored if isinstance(kept.view, PartsView)]
     if not parts:
         return (ShotGroup("", _shots(stored, allowance)),)
     groups = []
     for name in dict.fromkeys(name for named in parts for name in named):
         of_it = [
             replace(
-                view, view=view.view.parts.get(name) if isinstance(view.view, PartsView) else None
+                kept, view=kept.view.parts.get(name) if isinstance(kept.view, PartsView) else None
             )
-            for view in stored
+            for kept in stored
         ]
         groups += [
             ShotGroup(f"{name} {group.name}".rstrip(), group.shots)

@@ -74,27 +74,27 @@ def merged_layers(draft: Draft, context: MutationContext) -> Draft | None:
     """Add a layer that reads two results of the same type and shape (LMerg)."""
     results = [context.graphs.result(node) for node in draft.nodes]
     pairs = [
-        (first_place, other)
-        for other, second in enumerate(results)
-        for first_place, first in enumerate(results[:other])
-        if (first.dtype, first.shape) == (second.dtype, second.shape)
+        (earlier, later)
+        for later, result in enumerate(results)
+        for earlier, like in enumerate(results[:later])
+        if (like.dtype, like.shape) == (result.dtype, result.shape)
     ]
     if not pairs:
         return None
     pool = [cell for cell in context.coverage.cells if operand_count(cell) > 1]
     for _ in range(_MOST_TRIES):
-        one, other = pairs[int(context.rng.integers(len(pairs)))]
+        first, second = pairs[int(context.rng.integers(len(pairs)))]
         if context.rng.random() < 1 / 2:
-            one, other = other, one
-        cell = _next_cell(draft.nodes[one].cell, pool, draft, context)
+            first, second = second, first
+        cell = _next_cell(draft.nodes[first].cell, pool, draft, context)
         node = None if cell is None else _unfed(cell, context)
         fed = (
             None
             if node is None
-            else node_fed(node, {0: results[one], 1: results[other]}, context.graphs)
+            else node_fed(node, {0: results[first], 1: results[second]}, context.graphs)
         )
         if fed is not None:
-            fed = replace(fed, sources=(one, other, *fed.sources[2:]))
+            fed = replace(fed, sources=(first, second, *fed.sources[2:]))
             return without_oldest(Draft((*draft.nodes, fed)))
     return None
 
