@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conformed_runs import BOARD, constructed_conformance, finding_entry
+from edgeflare import __version__
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.known_issues import known_issues
@@ -12,13 +15,17 @@ from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.runtime_arms import installed_versions, runtime_arms
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.version_table import (
+    VersionDocument,
     VersionOutcome,
+    VersionRow,
+    failing_still,
     outcome_of,
     since_words,
     version_document,
 )
 from edgeflare.models.runtime_versions import installed_version
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import Kernels
 from reproductions import unpacked
 
 
@@ -51,6 +58,38 @@ def test_since_which_version(outcomes: str, said: str) -> None:
 )
 def test_what_became_of_a_finding(said: KernelJudgement, outcome: VersionOutcome) -> None:
     assert outcome_of(said, "wrong values") == outcome
+
+
+@pytest.mark.parametrize(
+    ("kernels", "failing"),
+    [("builtin", [7, 8]), ("xnnpack", [8]), ("reference", [5, 8]), ("gpu", [5, 7, 8])],
+)
+def test_what_fails_still_is_told_by_number_and_kernels(
+    kernels: Kernels, failing: list[int]
+) -> None:
+    one, host = finding_entry(7), finding_entry(8, verdict="host", wrong=["xnnpack"])
+    known = finding_entry(2, accepted="a vendor's")
+    document = constructed_conformance(
+        [one, finding_entry(5), known, host], device=replace(BOARD, kernels=kernels).to_json()
+    )
+
+    def row(number: int, builtin: VersionOutcome, reference: VersionOutcome) -> VersionRow:
+        was: VersionOutcome = "wrong"
+        old = dict.fromkeys(("xnnpack@1.0", "builtin@1.0", "reference@1.0"), was)
+        xnnpack: VersionOutcome = "crash" if number == 8 else "right"
+        new = {"xnnpack@1.1": xnnpack, "builtin@1.1": builtin, "reference@1.1": reference}
+        return VersionRow(
+            number=number, operator="ADD", type="uint8", kernels={**old, **new}, since={}
+        )
+
+    rows = (
+        row(7, "wrong", "refused"),
+        row(5, "right", "otherwise"),
+        row(2, "wrong", "wrong"),
+        row(8, "right", "right"),
+    )
+    table = VersionDocument(edgeflare=__version__, runtimes=("a 1.0", "a 1.1"), findings=rows)
+    assert sorted(found.number for found in failing_still(document, table)) == failing
 
 
 @pytest.mark.slow

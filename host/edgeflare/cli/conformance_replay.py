@@ -19,11 +19,12 @@ from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.conformance_arms import open_conformance
+from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, stored_models
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.version_table import VersionRow
+from edgeflare.conform.version_table import failing_still
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
@@ -103,7 +104,7 @@ def replay_on_versions(
 
     Returns:
         The exit code: 1 if one that counts fails on the last version, on a kernel set that it
-        blames.
+        blames, or was found on kernels that the versions do not have.
 
     Raises:
         UserError: the run cannot be read or found nothing, or no version can be installed.
@@ -123,15 +124,15 @@ def replay_on_versions(
     finally:
         os.close(lock)
     result(path)
-    last = table.runtimes[-1].rpartition(" ")[2]
-    return int(any(_fails_still(document, row, last) for row in table.findings))
-
-
-def _fails_still(document: ConformDocument, row: VersionRow, last: str) -> bool:
-    """Return whether a finding that counts fails on the last version, where it was found."""
-    finding = document.findings[row.number - 1]
-    outcome = row.kernels.get(f"{document.device.kernels}@{last}", "right")
-    return finding.is_new and outcome not in ("right", "refused")
+    failing = failing_still(document, table)
+    kernels = document.device.kernels
+    if kernels not in HOST_KERNELS and any(finding.verdict != "host" for finding in failing):
+        say(
+            Console(stderr=True),
+            f"The versions have no {printable(kernels)} kernels: what these do wrong was not tried"
+            " there, and counts as failing; `edgeflare replay RUN --device` tries it.",
+        )
+    return int(bool(failing))
 
 
 def _written(

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from edgeflare import __version__
-from edgeflare.conform.record.conform_document import FoundFault
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
@@ -109,6 +109,34 @@ def outcome_of(said: KernelJudgement, symptom: str) -> VersionOutcome:
     if said.verdict in ("crash", "hang"):
         return said.verdict
     return "otherwise" if said.verdict in ("device", "shared") else "right"
+
+
+def failing_still(document: ConformDocument, table: VersionDocument) -> list[FoundFault]:
+    """Return the findings that count and fail on a table's last version, where they were found.
+
+    So do those found on kernels that the table has not: nothing says that they are right.
+
+    Args:
+        document: the run's.
+        table: its findings on released versions.
+
+    """
+    last = table.runtimes[-1].rpartition(" ")[2]
+    tried = {row.number: row.kernels for row in table.findings}
+    return [
+        finding
+        for finding in document.findings
+        if finding.is_new
+        and any(
+            tried[finding.number].get(f"{kernels}@{last}") not in ("right", "refused")
+            for kernels in _blamed(document, finding)
+        )
+    ]
+
+
+def _blamed(document: ConformDocument, finding: FoundFault) -> Sequence[str]:
+    """Return the kernel sets that a finding is of."""
+    return finding.wrong if finding.verdict == "host" else (document.device.kernels,)
 
 
 def _row(
