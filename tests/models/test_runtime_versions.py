@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models import runtime_versions
 from edgeflare.models.runtime_versions import (
+    environments,
     installed_version,
     last_of_each_minor,
     package_of,
@@ -31,6 +33,25 @@ def test_the_version_of_this_python_needs_no_environment() -> None:
     package, version = installed_version()
     assert runtime_python(version) == Path(sys.executable)
     assert package_of(Path(sys.executable)) == package
+
+
+def test_an_environment_whose_python_is_gone_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = environments() / "9.8.7"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to(tmp_path / "gone")
+
+    def filled(_: str, made: Path) -> None:
+        (made / "bin").mkdir()
+        (made / "bin" / "python").symlink_to(sys.executable)
+
+    monkeypatch.setattr(runtime_versions, "_fill", filled)
+    python = runtime_python("9.8.7")
+    assert python == folder / "bin" / "python"
+    assert python.exists()
+    assert [path.name for path in environments().iterdir()] == ["9.8.7"]
 
 
 @pytest.mark.slow

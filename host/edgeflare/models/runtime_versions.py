@@ -139,13 +139,28 @@ def _make(name: str, folder: Path) -> None:
         raise InfrastructureError(f"{folder.parent}: cannot be written: {error.strerror}") from None
     try:
         _fill(name, made)
-        try:
-            made.rename(folder)
-        except OSError:  # another process made it meanwhile
-            if not folder.exists():
-                raise
+        _put(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Put an environment in its place, where there may be one whose Python is gone.
+
+    Raises:
+        InfrastructureError: it cannot be put there.
+
+    """
+    broken = made.with_name(f"{made.name}-broken")
+    try:
+        if folder.exists() and not (folder / "bin" / "python").exists():
+            folder.rename(broken)
+        made.rename(folder)
+    except OSError as error:
+        if not (folder / "bin" / "python").exists():  # otherwise another process made it meanwhile
+            raise InfrastructureError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(broken, ignore_errors=True)
 
 
 def _fill(name: str, folder: Path) -> None:
