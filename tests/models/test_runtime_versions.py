@@ -65,7 +65,8 @@ def test_a_version_without_a_wheel_is_one_line_and_leaves_nothing(
     said: list[str] = []
     with pytest.raises(InfrastructureError, match="is there a network"):
         runtime_python("9.8.7", said.append)
-    (tmp_path / "ai_edge_litert-0.0.1-py3-none-any.whl").touch()
+    (tmp_path / "ai_edge_litert-0.0.1-cp27-none-any.whl").touch()
+    (tmp_path / "tflite_runtime-0.0.1-py3-none-any.whl").touch()
     with pytest.raises(UserError, match=r"^9\.8\.7: there is no wheel of ai-edge-litert or tflite"):
         runtime_python("9.8.7", said.append)
     assert "installing the runtime 9.8.7 into" in said[0]

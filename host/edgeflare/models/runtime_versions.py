@@ -40,6 +40,8 @@ _VERSION: Final = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
 _PYTHONS: Final = tuple(f"python3.{minor}" for minor in range(13, 9, -1))
 _NO_WHEEL: Final = "No matching distribution found"
 _NO_INDEX: Final = "(from versions: none)"
+"""What pip says where no package answers, and where none of its wheels is for a Python."""
+
 _SECONDS: Final = 900.0
 
 
@@ -164,33 +166,44 @@ def _put(made: Path, folder: Path) -> None:
 
 
 def _fill(name: str, folder: Path) -> None:
-    """Install a version with the first Python and package of which there is a wheel."""
+    """Install a version with the first Python and package of which there is a wheel.
+
+    Raises:
+        UserError: there is none.
+        InfrastructureError: pip fails otherwise, or finds no version of any package.
+
+    """
     pythons = tuple(_pythons())
+    finds_any = False
     for package in PACKAGES:
         for command in pythons:
             _call([command, "-m", "venv", "--clear", "--without-pip", str(folder)])
-            if _is_installed(package, name, folder):
+            why_not = _installed(package, name, folder)
+            if why_not is None:
                 return
+            finds_any |= _NO_INDEX not in why_not
+    if not finds_any:
+        raise InfrastructureError(
+            f"{name}: pip finds no {' or '.join(PACKAGES)} at all: is there a network?"
+        )
     has = ", ".join(_python_version(command) for command in pythons)
     raise UserError(f"{name}: there is no wheel of {' or '.join(PACKAGES)} {name} for Python {has}")
 
 
-def _is_installed(package: str, name: str, folder: Path) -> bool:
-    """Install a version, and tell whether there is a wheel of it for the environment's Python."""
+def _installed(package: str, name: str, folder: Path) -> str | None:
+    """Install a version; return what pip says where the environment's Python has no wheel of it."""
     python = str(folder / "bin" / "python")
     beside = [f"{needed}=={version(needed)}" for needed in _BESIDE]
     pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
     pip += ["install", "--quiet", "--only-binary", ":all:"]
     done = _call([*pip, f"{package}=={name}"], fails=True)
     if done.returncode:
-        if _NO_INDEX in done.stderr and package == PACKAGES[0]:
-            raise InfrastructureError(f"{name}: pip finds no {package} at all: is there a network?")
         if _NO_WHEEL in done.stderr:
-            return False
+            return done.stderr
         raise InfrastructureError(f"{name}: pip cannot install it: {_first_error(done.stderr)}")
     old = package != PACKAGES[0] or _numbers(name) < _NUMPY_2
     _call([*pip, "numpy<2" if old else "numpy", *beside])
-    return True
+    return None
 
 
 def _call(command: Sequence[str], *, fails: bool = False) -> subprocess.CompletedProcess[str]:
