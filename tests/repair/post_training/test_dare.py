@@ -80,6 +80,57 @@ def test_a_network_of_one_layer_is_refused() -> None:
         fit_dare(network, None, np.random.default_rng(0), untold)
 
 
+def with_moved_channels() -> bytes:
+    """A convolution of 4 channels, whose values are moved to rows of 5 before the last layer."""
+    writer = GraphWriter()
+    given = writer.tensor("given", (1, 3, 5, 2), "FLOAT32")
+    weights = writer.constant("weights", np.ones((4, 1, 1, 2), np.float32))
+    bias = writer.constant("bias", np.zeros(4, np.float32))
+    made = writer.tensor("made", (1, 3, 5, 4), "FLOAT32")
+    options = schema.Conv2DOptionsT(strideW=1, strideH=1, dilationWFactor=1, dilationHFactor=1)
+    writer.operator("CONV_2D", [given, weights, bias], [made], options)
+    order = writer.constant("order", np.array([0, 3, 1, 2], np.int32))
+    moved = writer.tensor("moved", (1, 4, 3, 5), "FLOAT32")
+    writer.operator("TRANSPOSE", [made, order], [moved], schema.TransposeOptionsT())
+    shape = writer.constant("shape", np.array([1, 60], np.int32))
+    flat = writer.tensor("flat", (1, 60), "FLOAT32")
+    writer.operator("RESHAPE", [moved, shape], [flat], schema.ReshapeOptionsT(newShape=[1, 60]))
+    last = writer.constant("last", np.ones((2, 60), np.float32))
+    scores = writer.tensor("scores", (1, 2), "FLOAT32")
+    writer.operator("FULLY_CONNECTED", [flat, last], [scores], schema.FullyConnectedOptionsT())
+    return writer.content([given], [scores])
+
+
+def test_a_layer_whose_channels_cannot_be_followed_is_refused() -> None:
+    content, rows = with_moved_channels(), np.ones((4, 3, 5, 2), np.float32)
+    network = replace(
+        judged("example").network,
+        content=content,
+        original=content,
+        rows=rows,
+        original_rows=rows,
+    )
+    with pytest.raises(UserError, match=r"tensor 'made' of CONV_2D .* cannot be followed"):
+        fit_dare(network, None, np.random.default_rng(0), untold)
+
+
+def test_a_factor_of_one_channel_gets_what_all_channels_contribute() -> None:
+    """By hand: the first channel contributes on both rows, and so does the first input."""
+    writer = GraphWriter()
+    names = {"given": (1, 2), "one": (1, 1), "made": (1, 2)}
+    given, one, made = (writer.tensor(name, shape, "FLOAT32") for name, shape in names.items())
+    weights = writer.constant("weights", np.ones((1, 2), np.float32))
+    writer.operator("FULLY_CONNECTED", [given, weights], [one], schema.FullyConnectedOptionsT())
+    writer.operator("MUL", [given, one], [made], schema.MulOptionsT())
+    graph = Graph(writer.content([given], [made]))
+    reactions = np.array([[1.0, -2.0], [1.0, 3.0]])
+    neurons = {given: reactions, one: reactions.sum(axis=1, keepdims=True), made: reactions**2}
+    criterion = np.array([[1.0, 0.0], [1.0, 0.0]])
+    found = network_slice(graph, graph.operators, neurons, (made, criterion), 0.5)
+    assert found.neurons[one].tolist() == [True]
+    assert found.synapses[weights].tolist() == [[True, False]]
+
+
 def chain() -> tuple[Graph, int, int, int]:
     """Two inputs, two hidden neurons and two outputs; each hidden one feeds one output."""
     writer = GraphWriter()

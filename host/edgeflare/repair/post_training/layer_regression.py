@@ -15,6 +15,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.errors import UserError
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
 from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
 from edgeflare.repair.post_training.network_slice import NetworkSlice
@@ -55,8 +56,17 @@ def tuned(
         rng: draws the inputs of each step.
         progress: is told how many steps are taken, and of how many.
 
+    Raises:
+        UserError: a slice has no neurons of the layer.
+
     """
     layer = network.outputs[0]
+    if any(layer not in one.neurons for one in slices.values()):
+        raise UserError(
+            f"{network.graph.source}: what {network.graph.describe(layer)} contributes to the"
+            " answers cannot be followed through the operators behind it, which move or join its"
+            " channels: use another method"
+        )
     groups = sorted(slices)
     members = {group: np.flatnonzero(oracle.groups == group) for group in groups}
 

@@ -197,6 +197,8 @@ def _passed_on(
         channels = neurons[tensor].shape[1]
         if len(fed) > 1 and channels == made.shape[1]:
             yield tensor, np.sign(ends * neurons[tensor])
+        elif len(fed) > 1 and channels == 1:  # broadcast along the channels
+            yield tensor, np.sign(ends * neurons[tensor]).sum(axis=1, keepdims=True)
         elif len(fed) == 1 and made.shape[1] % channels == 0:
             yield tensor, made.reshape(len(made), -1, channels).sum(axis=1)
 
