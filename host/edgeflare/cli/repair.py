@@ -127,7 +127,8 @@ def repair(
     pair_alone = _is_pair(source)
     _require_learning_settings(request, pair=pair_alone, again=again)
     shifts = _shift_request(rounds, mixture)
-    _require_shifts(request, shifts, source if pair_alone else None)
+    if rounds is not None or mixture is not None:
+        _require_shifts(request, source if pair_alone else None)
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
     if not source.exists():
@@ -314,17 +315,16 @@ def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:
     )
 
 
-def _require_shifts(request: RepairRequest, shifts: ShiftRequest, pair: Path | None) -> None:
+def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
     """Refuse settings of shifts where no shifts are tried.
 
     Args:
         request: what is asked.
-        shifts: the settings.
         pair: the pair that is to be repaired; None for a run.
 
     """
     allowed = request.allows("shifts")
-    if (allowed and pair is None) or shifts == ShiftRequest():
+    if allowed and pair is None:
         return
     said = f"{pair} is a pair" if allowed else "these options allow none"
     raise UserError(
