@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from edgeflare.conform.drafts.cells import chosen_cells, drawn_configuration
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_issues import (
+    IssueProbe,
     KnownFaults,
     KnownIssue,
     known_issues,
@@ -207,6 +209,7 @@ output_zero_point = 0
         ("constants = 0", "constants = -1", "probe: constants is -1"),
         ("shape = [1]", "shape = [70000]", "larger than 65,536 values"),
         ("shape = [1]", 'shape = "all"', "probe:"),
+        ("shape = [1]", "shape = [2.5]", "probe: shape has 2.5: write whole numbers"),
         ("keep_dims = false\n", "", "probe: SUM has the parameters"),
         ('type = "int8"\nconst', 'kind = "int8"\nconst', "probe: unknown key kind"),
     ],
@@ -223,3 +226,18 @@ def test_a_strangers_file_is_refused_in_one_line(
         read_issues(path)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("operator", "settings"),
+    [
+        ("TILE", {"shape": [60000], "multiples": [60000], "index_type": "int32"}),
+        ("MATRIX_DIAG", {"shape": [300]}),
+        ("MATRIX_DIAG", {"shape": [10**9]}),
+    ],
+)
+def test_a_probe_whose_result_is_huge_is_refused_before_it_is_built(
+    operator: str, settings: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError, match="larger than 65,536 values"):
+        IssueProbe("float32", settings).require_valid(operator)

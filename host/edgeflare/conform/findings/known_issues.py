@@ -11,8 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal
+
+import numpy as np
 
 from edgeflare.conform.findings.accepted_findings import (
     BEYOND,
@@ -24,6 +27,7 @@ from edgeflare.conform.findings.fault_condition import FaultCondition, condition
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import Configuration, Setting
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.errors import UserError, suggestion
@@ -45,6 +49,12 @@ _MOST_TEXT: Final = 400
 _MOST_SETTINGS: Final = 64
 _MOST_VALUES: Final = 2**16
 """Bounds of a file, of a text, of a probe's settings, and of the values of its largest tensor."""
+
+_MOST_PRODUCT: Final = 2**22
+"""Bound of the product of a probe's sizes, above which its constants are not even built. Sizes that
+a model does not multiply, such as strides, are in it."""
+
+_TOO_LARGE: Final = f"probe: its model is larger than {_MOST_VALUES:,} values: shrink it"
 
 _THREAD: Final = re.compile(r"[A-Za-z][\w.-]*#\d{1,7}")
 _MONTH: Final = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
@@ -104,6 +114,7 @@ class IssueProbe:
 
         """
         specification, settings = known_operators()[operator], self.configuration
+        self._require_bounded(specification)
         try:
             wrong = specification.invalid(self.type, settings)
         except (TypeError, ValueError, IndexError) as error:  # settings of another kind
@@ -112,15 +123,24 @@ class IssueProbe:
             raise UserError(
                 f"probe: {wrong}: `edgeflare conform --list --ops {operator}` shows all"
             )
-        sizes = [x for x in settings.values() if isinstance(x, int) and x > _MOST_VALUES]
-        whole = SettingsTable([settings])
-        largest = [
-            whole.numbers(f"size({name})")[0]
-            for name, setting in settings.items()
-            if isinstance(setting, tuple)
-        ]
-        if sizes or any(size > _MOST_VALUES for size in largest):
-            raise UserError(f"probe: its model is larger than {_MOST_VALUES:,} values: shrink it")
+        graph = specification.build(self.type, settings, np.random.default_rng(self.constants))
+        if any(prod(value.shape) > _MOST_VALUES for value in graph.values):
+            raise UserError(_TOO_LARGE)
+
+    def _require_bounded(self, specification: OperatorSpecification) -> None:
+        """Refuse settings of which no model may be built: what is no number, and what is huge."""
+        known = specification.parameters(self.type) if self.type in specification.types else ()
+        scales = {parameter.name for parameter in known if parameter.kind == "quantization"}
+        numbers = 1
+        for name, setting in self.configuration.items():
+            several = setting if isinstance(setting, tuple) else ()
+            for number in several:
+                if not isinstance(number, int):
+                    raise UserError(f"probe: {name} has {number!r}: write whole numbers")
+            single = (setting,) if isinstance(setting, int) and name not in scales else ()
+            numbers *= prod(max(1, abs(number)) for number in (*several, *single))
+        if numbers > _MOST_PRODUCT:
+            raise UserError(_TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
