@@ -361,8 +361,11 @@ def planned_repair(
 
     """
     if request.groups:
-        columns = ", ".join(map(str, request.groups))
-        return f"Column {columns}: FMT and the mean of both answers, by three fifths of the seeds."
+        from edgeflare.repair.fairness_repair import (  # noqa: PLC0415 - needs jax
+            planned_fairness,
+        )
+
+        return planned_fairness(pair, profiles, request)
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import monotonic
 
 import numpy as np
@@ -38,6 +37,7 @@ from edgeflare.repair.judging.fairness import (
     Labels,
     fairness,
     falls_surely,
+    require_rates,
 )
 from edgeflare.repair.judging.judgement_inputs import SeedSplit, split_seeds
 from edgeflare.repair.post_training.fmt import TuningRows, fit_fmt
@@ -46,7 +46,7 @@ from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, S
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
-from edgeflare.repair.repair_run import RepairOutcome, repair_plan
+from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan
 from edgeflare.run.run_document import RunDevice
 
 MOST_LOST = 0.01
@@ -88,20 +88,60 @@ def repair_fairness(
 
     Raises:
         UserError: seeds are too few, without labels or no rows of a table, the columns have other
-            than two combinations, or no candidate can be made of the model.
+            than two combinations, a group of a part lacks a label, or no candidate can be made of
+            the model.
 
     """
     with ExitStack() as stack:
-        opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
-        require_seeds(pair.name, len(opened.seeds))
-        labels = _known_labels(opened, opened.seeds)
-        rng = np.random.default_rng(request.rng_seed)
-        attribute = Attribute(np.asarray(opened.seeds.inputs), request.groups)
-        fresh = None
-        if request.test is not None:
-            fresh = opened.inputs.load(Path(request.test), classes=opened.pair.classes)
-        judging = _Judging(opened, attribute, split_seeds(labels, rng), labels, fresh, request)
-        return judging.outcome(progress)
+        return _opened(pair, profiles, request, stack).outcome(progress)
+
+
+def planned_fairness(pair: Pair, profiles: Sequence[Profile], request: RepairRequest) -> str:
+    """Open models and devices, and say in a sentence what `repair_fairness` would do.
+
+    Args:
+        pair: as of `repair_fairness`.
+        profiles: the devices.
+        request: the settings.
+
+    Raises:
+        UserError: as by `repair_fairness`, before anything is tuned.
+
+    """
+    columns = ", ".join(map(str, request.groups))
+    with ExitStack() as stack:
+        judging = _opened(pair, profiles, request, stack)
+    return (
+        f"{judging.split.sizes}. Column {columns}: FMT and the mean of both answers, in place; on"
+        f" {', '.join(profile.name for profile in profiles)}."
+    )
+
+
+def _opened(
+    pair: Pair, profiles: Sequence[Profile], request: RepairRequest, stack: ExitStack
+) -> _Judging:
+    """Open a pair, and refuse rows by which no candidate can be judged."""
+    opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
+    require_seeds(pair.name, len(opened.seeds))
+    labels = _known_labels(opened, opened.seeds)
+    rng = np.random.default_rng(request.rng_seed)
+    attribute = Attribute(np.asarray(opened.seeds.inputs), request.groups)
+    fresh = fresh_seeds(opened, request)
+    judging = _Judging(opened, attribute, split_seeds(labels, rng), labels, fresh, request)
+    judging.require_rates()
+    return judging
+
+
+def drawn_part(part: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return positions drawn from a part of the seeds, ascending; all where they are few enough.
+
+    Args:
+        part: the positions, ascending.
+        most: how many are drawn at most.
+        rng: draws them.
+
+    """
+    return part if len(part) <= most else np.sort(rng.choice(part, most, replace=False))
 
 
 def _known_labels(opened: OpenedPair, seeds: Seeds) -> Labels:
@@ -168,9 +208,19 @@ class _Judging:
         repaired = RepairCandidate(chosen, contents[chosen], None) if written else None
         return RepairOutcome(document, repaired)
 
+    def require_rates(self) -> None:
+        """Refuse parts of the seeds, and rows of `--test`, by which candidates are not judged."""
+        parts = {"a group of the seeds that choose": self._choosing}
+        parts["a group of the seeds that judge"] = self._judging
+        if self._fresh is not None:
+            self.attribute.require_known(self._fresh[0])
+            parts["--test: a group"] = self._fresh
+        for of, (inputs, labels) in parts.items():
+            require_rates(of, labels, self.attribute.first(inputs), self._favourable)
+
     def _makers(self, content: bytes) -> dict[str, _Make]:
         """Return what makes each candidate, by its name."""
-        fit = self.split.fit[:_MOST_ROWS]
+        fit = drawn_part(self.split.fit, _MOST_ROWS, np.random.default_rng(self.request.rng_seed))
         table = TuningRows(np.asarray(self.opened.seeds.inputs)[fit], self.attribute, self._encoded)
         makers: dict[str, _Make] = {
             f"fmt-{'both' if both else 'one'}-{steps}": partial(

@@ -13,7 +13,8 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 from called_commands import completed, document_of, refused
 from edgeflare.errors import UserError
 from edgeflare.repair import fairness_repair
-from edgeflare.repair.judging.fairness import Attribute, fairness
+from edgeflare.repair.fairness_repair import drawn_part
+from edgeflare.repair.judging.fairness import Attribute, fairness, falls_surely
 from edgeflare.repair.post_training.fmt import generated, one_hot_codes
 from operator_chain import Step, write_tflite
 
@@ -94,6 +95,19 @@ def test_decisions_depend_less_on_the_attribute(
     assert (out / "repaired.tflite").stat().st_size == (pair / "compressed.tflite").stat().st_size
 
 
+def test_no_model_is_written_whose_bias_does_not_surely_fall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fairness_repair, "_STEPS", (1,))
+    pair, out = write_pair(tmp_path / "pair", 200), tmp_path / "out"
+    completed("repair", pair, "--method", "fmt", "--groups", "0", "--out", out)
+    document = document_of(out, "repair.json")
+    assert "does not surely lessen the bias" in document["why"]
+    assert not document["written"]
+    assert not document["fairness"]["devices"]
+    assert not (out / "repaired.tflite").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -115,6 +129,25 @@ def test_seeds_without_labels_are_refused(tmp_path: Path) -> None:
     assert "60 of 60 seeds have no label" in line
 
 
+def test_rows_that_cannot_judge_are_refused_before_anything_is_tuned(tmp_path: Path) -> None:
+    pair, inputs, labels = write_pair(tmp_path / "pair", 200), *rows(60, 3)
+    options = ("repair", pair, "--groups", "0", "--dry-run", "--out", tmp_path / "out")
+    said = completed(*options)
+    assert "120 seeds to fit with, 40 to choose by, 40 to judge. Column 0: FMT" in said.out
+    test = tmp_path / "test.npz"
+    np.savez(test, inputs=inputs, labels=np.where(inputs[:, 0] == 1, 1, labels))
+    line = refused(*options, "--test", test)
+    assert "--test: a group has no input without the label 1" in line
+    inputs[:7, 0] = 2
+    np.savez(test, inputs=inputs, labels=labels)
+    line = refused(*options, "--test", test)
+    assert "--test: 7 of 60 rows have other values in the columns 0 of --groups" in line
+    inputs, labels = rows(200, 0)
+    np.savez(pair / "seeds.npz", inputs=inputs, labels=np.where(inputs[:, 0] == 1, 1, labels))
+    assert "a group of the seeds that choose has no input" in refused(*options)
+    assert "there are columns 0 to 6" in refused(*options[:3], "999", *options[4:])
+
+
 def test_the_measures_are_those_of_the_paper() -> None:
     """By hand: of 2 without the label in each group, 0 and 1 get it; of 2 with it, 1 and 2."""
     first = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
@@ -133,6 +166,42 @@ def test_a_group_without_a_label_is_refused() -> None:
     ones = np.ones(4, np.int64)
     with pytest.raises(UserError, match="a group has no input without the label 1"):
         fairness(ones, ones, np.array([1, 1, 0, 0], bool), 1)
+
+
+def uneven(group: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Labels and groups: of `group` inputs of the first one, and 40 of the other, half favoured."""
+    labels = np.concatenate([np.arange(group) % 2, np.arange(40) % 2])
+    return labels, np.arange(group + 40) < group
+
+
+def test_a_small_group_is_in_each_sample_by_which_a_bias_falls() -> None:
+    labels, first = uneven(2)
+    before, after = np.where(first, 1, 0), labels
+    rng = np.random.default_rng(0)
+    assert falls_surely((before, after), labels, first, 1, rng)
+    assert not falls_surely((after, before), labels, first, 1, rng)
+
+
+def test_a_bias_that_falls_by_chance_does_not_fall_surely() -> None:
+    """Of 20 without the label, 4 of the first group get it and 2 of the other; then 3 do and 2."""
+    labels, first = uneven(40)
+    without = np.flatnonzero(first & (labels == 0)), np.flatnonzero(~first & (labels == 0))
+    before = labels.copy()
+    before[without[0][:4]] = before[without[1][:2]] = 1
+    after = before.copy()
+    after[without[0][0]] = 0
+    found = [fairness(decisions, labels, first, 1).bias for decisions in (before, after)]
+    assert found[1] < found[0]
+    assert not falls_surely((before, after), labels, first, 1, np.random.default_rng(0))
+
+
+def test_rows_to_tune_with_are_drawn_from_all() -> None:
+    part, rng = np.arange(0, 400, 2), np.random.default_rng(0)
+    drawn = drawn_part(part, 50, rng)
+    assert len(set(drawn.tolist())) == 50
+    assert set(drawn.tolist()) <= set(part.tolist())
+    assert drawn[-1] > 300 > drawn[0]
+    assert np.array_equal(drawn_part(part, 200, rng), part)
 
 
 def test_an_attribute_has_two_combinations() -> None:

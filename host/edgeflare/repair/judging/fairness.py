@@ -96,17 +96,25 @@ def falls_surely(
 ) -> bool:
     """Whether the bias is less afterwards in 95 % of samples drawn with replacement (bootstrap).
 
+    They are stratified: each has as many inputs of each group with the favourable label, and
+    without it, as there are, so that its rates can be compared.
+
     Args:
         decisions: those before and those after, each (n,).
-        labels: as for `fairness`.
-        first: likewise.
-        favourable: likewise.
+        labels: (n,), the true ones.
+        first: (n,), whether the input is of the first group.
+        favourable: the label that is wished for.
         rng: draws the samples.
 
+    Raises:
+        UserError: of a group no input has that label, or all have.
+
     """
+    cells = 2 * first + (labels == favourable)
+    members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     less = 0
     for _ in range(_SAMPLES):
-        drawn = rng.integers(0, len(labels), len(labels))
+        drawn = np.concatenate([rng.choice(of_cell, len(of_cell)) for of_cell in members])
         before, after = (
             fairness(decision[drawn], labels[drawn], first[drawn], favourable).bias
             for decision in decisions
@@ -130,16 +138,11 @@ def fairness(
         UserError: of a group no input has that label, or all have.
 
     """
+    require_rates("a group", labels, first, favourable)
     given, true = decisions == favourable, labels == favourable
 
     def more(among: NDArray[np.bool_]) -> float:
-        sides = [given[among & first], given[among & ~first]]
-        if not all(map(len, sides)):
-            raise UserError(
-                f"a group has no input {'with' if among is true else 'without'} the label"
-                f" {favourable}, so that its rates cannot be compared: give more labelled inputs"
-            )
-        return float(sides[0].mean() - sides[1].mean())
+        return float(given[among & first].mean() - given[among & ~first].mean())
 
     among_others, among_favoured = more(~true), more(true)
     return Fairness(
@@ -149,6 +152,28 @@ def fairness(
         aaod=(abs(among_others) + abs(among_favoured)) / 2,
         eod=among_favoured,
     )
+
+
+def require_rates(of: str, labels: Labels, first: NDArray[np.bool_], favourable: int) -> None:
+    """Refuse inputs of which a group lacks the favourable label, or has no other.
+
+    Args:
+        of: what has the inputs, for the message.
+        labels: (n,), the true ones.
+        first: (n,), whether the input is of the first group.
+        favourable: the label that is wished for.
+
+    Raises:
+        UserError: they are such.
+
+    """
+    true = labels == favourable
+    for among, said in ((~true, "without"), (true, "with")):
+        if not ((among & first).any() and (among & ~first).any()):
+            raise UserError(
+                f"{of} has no input {said} the label {favourable}, so that its rates cannot be"
+                " compared: give more labelled inputs"
+            )
 
 
 class Attribute:
@@ -192,6 +217,25 @@ class Attribute:
         """Return which inputs have the first combination, (n,)."""
         found: NDArray[np.bool_] = (inputs[:, list(self.columns)] == self.values[0]).all(axis=1)
         return found
+
+    def require_known(self, inputs: NDArray[np.generic]) -> None:
+        """Refuse inputs that are of neither group.
+
+        Args:
+            inputs: (n, features), of `--test`.
+
+        Raises:
+            UserError: some have other values in these columns.
+
+        """
+        columns = inputs[:, list(self.columns)]
+        others = int((columns != self.values[:, None]).any(axis=2).all(axis=0).sum())
+        if others:
+            named = ",".join(map(str, self.columns))
+            raise UserError(
+                f"--test: {others:,} of {len(inputs):,} rows have other values in the columns"
+                f" {named} of --groups than the seeds: leave these rows away"
+            )
 
     def flipped(self, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return the inputs, each with the other combination."""
