@@ -52,11 +52,12 @@ Versions = Annotated[
     ),
 ]
 Device = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
         autocompletion=complete_device,
-        help="With --probe: the device, as `edgeflare conform` takes one.",
+        help="With --probe: the device, as `edgeflare conform` takes one; by default this host with"
+        " all its kernel sets.",
     ),
 ]
 
@@ -73,7 +74,7 @@ def doctor(
     *,
     known_issues: KnownIssues = False,
     probe: Probe = False,
-    device: Device = EMULATED_ALL,
+    device: Device = None,
     versions: Versions = None,
     trust: run_options.Trust = False,
     as_json: AsJson = False,
@@ -86,14 +87,14 @@ def doctor(
         edgeflare doctor --known-issues
         edgeflare doctor --known-issues --probe --device emulated-builtin
 
-    Exit codes: 0 said; 2 the command has to be corrected; 3 a device failed.
+    Exit codes: 0 said; 2 the command has to be corrected; 3 a device failed, or each of its
+    kernel sets.
     """
+    _require_probe(device, versions, known_issues=known_issues, probe=probe)
     if known_issues:
-        asked = (device if probe else None, versions if probe else None)
-        _list_issues(*asked, decided_by_user(trust), as_json=as_json)
+        place = (device or EMULATED_ALL) if probe else None
+        _list_issues(place, versions, decided_by_user(trust), as_json=as_json)
         return
-    if probe or versions:
-        raise UserError("--probe tries known issues: add --known-issues")
     checks = check_installation()
     if as_json:
         typer.echo(json.dumps(_described(checks), indent=1))
@@ -107,6 +108,19 @@ def doctor(
         for check in checks
     ]
     print_blocks(Console(), Table.of_words(("", "what", "found, or to get it"), rows))
+
+
+def _require_probe(
+    device: str | None, versions: str | None, *, known_issues: bool, probe: bool
+) -> None:
+    """Refuse options of trying known issues where none is tried, and two places to try them on."""
+    if probe and not known_issues:
+        raise UserError("--probe tries known issues: add --known-issues")
+    for name, given in (("--device", device), ("--versions", versions)):
+        if given is not None and not probe:
+            raise UserError(f"{name} says where known issues are tried: add --known-issues --probe")
+    if device is not None and versions is not None:
+        raise UserError("--versions are of this host: leave --device out")
 
 
 def _list_issues(device: str | None, versions: str | None, trust: Trust, *, as_json: bool) -> None:

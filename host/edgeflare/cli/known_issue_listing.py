@@ -25,7 +25,7 @@ from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile, names_all
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.provenance import Provenance
-from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.pages.page import Sentences, Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.trust import Trust
@@ -49,12 +49,14 @@ def probed_devices(
 
     Raises:
         UserError: there is no such device.
+        InfrastructureError: no kernel set opens a model.
 
     """
     profiles = (
         kernel_set_devices(device, trust) if names_all(device) else [find_profile(device, trust)]
     )
     found: dict[str, list[ProbedIssue]] = {}
+    lost = 0
     for profile in profiles:
         wanted = [issue for issue in issues if issue.probe and profile.kernels in issue.kernel_sets]
         if not wanted:
@@ -65,6 +67,9 @@ def probed_devices(
             if len(profiles) == 1:
                 raise
             say(Console(stderr=True), f"{profile.name}: {error}")
+            lost += 1
+    if lost and not found:
+        raise InfrastructureError(f"{device}: none of its {lost} kernel sets could be tried")
     return found
 
 
