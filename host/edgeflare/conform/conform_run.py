@@ -114,7 +114,7 @@ def run_conformance(
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
     ending = _Ending(rounds, interrupted)
-    operators, memo, graphs = np.random.default_rng(request.rng_seed).spawn(3)
+    operators, memo, graphs, whole = np.random.default_rng(request.rng_seed).spawn(4)
     stopped_by: StoppedBy = "nothing left"
     if request.graphs != "only":
         sources = _draft_sources(request, run.reading, coverage, (operators, memo))
@@ -122,7 +122,7 @@ def run_conformance(
     drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
         if run.reading is not None and run.reading.graph is not None:
-            drawn.try_model(run.reading.graph, rounds.clock)
+            drawn.try_model(run.reading.graph, whole, rounds.clock)
         stopped_by = _draw_graphs(drawn, rounds, request, ending)
         rounds.state.graphs = drawn.tried
     findings = found_findings(

@@ -16,7 +16,7 @@ from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.conform.graphs.graph_parts import traced
+from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.verdict.arm_comparison import DEVICE

@@ -18,8 +18,8 @@ from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.graphs.graph_arrangement import arrangement
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
-from edgeflare.conform.graphs.graph_parts import GraphTrace, graphs_digest, part_of, traced
 from edgeflare.conform.graphs.graph_rounds import GraphRounds
+from edgeflare.conform.graphs.graph_trace import GraphTrace, graphs_digest, part_of, traced
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Quantization
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -97,7 +97,7 @@ def test_a_model_that_is_wrong_as_a_whole_is_cut_to_what_is(
     whole = OperatorGraph(tuple(values), nodes, (9, 8), (6, 19))
     journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(FEW)))
     rounds = GraphRounds(host, GraphDrawing(FEW, np.random.default_rng(0)), journal)
-    rounds.try_model(whole, _Spent())
+    rounds.try_model(whole, np.random.default_rng(0), _Spent())
     findings = GraphFindings(rounds.failing, host)
     findings.shrink(True, lambda: None, lambda: False)
     (found,) = findings.stored([1], RunDirectory(tmp_path), ())

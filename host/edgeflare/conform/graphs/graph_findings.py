@@ -18,8 +18,8 @@ from edgeflare.conform.findings.accepted_findings import (
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
 from edgeflare.conform.graphs.graph_arrangement import ALSO, VIEWS, arrangement
-from edgeflare.conform.graphs.graph_parts import traced
 from edgeflare.conform.graphs.graph_shrinking import GraphTrial, shrunk
+from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.graphs.graph_verdict import (
     Invocation,
     JudgedGraph,
@@ -36,7 +36,8 @@ _RUNS: Final = 300
 """Graphs that the device runs to shrink one."""
 
 _DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12}
-"""Likewise where each costs a process, or the time limit of an input."""
+"""Graphs that the device runs to shrink one where each costs a process, or the time limit of an
+input, by the symptom."""
 
 _ALIKE: Final = 2
 """Failing graphs of the same operators that are shrunk. They mostly fail by the same."""
@@ -48,7 +49,7 @@ _MOST: Final = 48
 """Failing graphs that are shrunk, those of the fewest operators."""
 
 _MOST_DEAR: Final = 8
-"""Those among them of which each trial may cost a process."""
+"""Failing graphs that are shrunk where each trial may cost a process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,9 +106,9 @@ class _AlikeGraphs:
             return False
         return len(model.graph.nodes) > _NAMED or _names(model.graph) == _names(self.least.graph)
 
-    def add(self, one: FailingGraph, model: PosedModel) -> None:
+    def add(self, failing: FailingGraph, model: PosedModel) -> None:
         """Add a graph that fails so."""
-        self.failing.append(one.said)
+        self.failing.append(failing.said)
         nodes = graph_draft(model.graph).nodes
         self.cells |= {
             (node.operator, node.type): None for node in nodes if node.operator not in VIEWS
@@ -133,7 +134,7 @@ class GraphFindings:
     """
 
     def __init__(self, failing: Sequence[FailingGraph], arms: Sequence[KernelArm]) -> None:
-        """Begin.
+        """Choose the failing graphs that are shrunk.
 
         Args:
             failing: graphs that fail.
@@ -143,14 +144,13 @@ class GraphFindings:
         self.done = 0
         self._arms = arms
         self._pending = _chosen(failing)
-        self._left = Counter(_operators(one.model) for one in failing)
         self._kinds: list[_AlikeGraphs] = []
         self.total = len(self._pending)
 
     @property
     def counted(self) -> list[bool]:
         """Of the findings so far in their order, which count if they are not known."""
-        return [one.key.counted for one in self._kinds]
+        return [kind.key.counted for kind in self._kinds]
 
     def shrink(self, counted: bool, show: Callable[[], None], over: Callable[[], bool]) -> None:
         """Shrink failing graphs and tell them apart, those that count or the others.
@@ -161,23 +161,23 @@ class GraphFindings:
             over: whether there is no time left.
 
         """
-        pending = [one for one in self._pending if one.said.counted == counted]
-        traces = traced([one.model for one in pending], self._arms[0])
+        pending = [graph for graph in self._pending if graph.said.counted == counted]
+        traces = traced([graph.model for graph in pending], self._arms[0])
         begun = [
-            (one, GraphTrial(one.model, trace))
-            for one, trace in zip(pending, traces, strict=True)
-            if trace.expected(one.model.graph) is not None
+            (graph, GraphTrial(graph.model, trace))
+            for graph, trace in zip(pending, traces, strict=True)
+            if trace.expected(graph.model.graph) is not None
         ]
         show()
         least = shrunk(
-            [(trial, _DEAR_RUNS.get(one.said.symptom, _RUNS)) for one, trial in begun],
+            [(trial, _DEAR_RUNS.get(graph.said.symptom, _RUNS)) for graph, trial in begun],
             lambda places, trials: self._fail([begun[at][0] for at in places], trials),
             over,
         )
         judged = judge_graphs([trial.model for trial, _ in least], self._arms)
-        for (one, _), (trial, runs), said in zip(begun, least, judged, strict=True):
-            self._add(one, trial.model, said, runs)
-        self._kinds.sort(key=lambda one: (not one.key.counted, one.key, one.arrangement))
+        for (graph, _), (trial, runs), said in zip(begun, least, judged, strict=True):
+            self._add(graph, trial.model, said, runs)
+        self._kinds.sort(key=lambda kind: (not kind.key.counted, kind.key, kind.arrangement))
         self.done = self.total if not counted else self.done + len(begun)
 
     def stored(
@@ -204,11 +204,11 @@ class GraphFindings:
     def _fail(self, belong: Sequence[FailingGraph], trials: Sequence[GraphTrial]) -> list[bool]:
         """Return which trials fail as the graphs to which they belong."""
         fails = [False] * len(trials)
-        for invocation in dict.fromkeys(one.invocation for one in belong):
-            places = [at for at, one in enumerate(belong) if one.invocation == invocation]
+        for invocation in dict.fromkeys(graph.invocation for graph in belong):
+            places = [at for at, graph in enumerate(belong) if graph.invocation == invocation]
             models = [trials[at].model for at in places]
             expected = [trials[at].trace.expected(trials[at].model.graph) for at in places]
-            sound = [at for at, one in enumerate(expected) if one is not None]
+            sound = [at for at, results in enumerate(expected) if results is not None]
             judged = judge_wholes(
                 [models[at] for at in sound],
                 [expected[at] or () for at in sound],
@@ -220,7 +220,9 @@ class GraphFindings:
                 fails[place] = said is not None and _are_alike(said, belong[place].said)
         return fails
 
-    def _add(self, one: FailingGraph, model: PosedModel, judged: JudgedGraph, runs: int) -> None:
+    def _add(
+        self, failing: FailingGraph, model: PosedModel, judged: JudgedGraph, runs: int
+    ) -> None:
         """Add a graph to the findings, where it is the first of a kind if it fails by itself, too.
 
         Beside others in a file its tensors lie elsewhere.
@@ -236,7 +238,7 @@ class GraphFindings:
             mine = arrangement(model.graph, judged.invocation)
             kind = _AlikeGraphs(key, mine, model, judged, runs)
             self._kinds.append(kind)
-        kind.add(one, model)
+        kind.add(failing, model)
 
 
 def _chosen(failing: Sequence[FailingGraph]) -> list[FailingGraph]:
@@ -244,18 +246,16 @@ def _chosen(failing: Sequence[FailingGraph]) -> list[FailingGraph]:
     alike: Counter[tuple[object, ...]] = Counter()
     dear = 0
     chosen: list[FailingGraph] = []
-    for one in sorted(failing, key=lambda one: len(one.model.graph.nodes)):
-        key = (*_operators(one.model), one.said.verdict, one.said.symptom)
+    for graph in sorted(failing, key=lambda graph: len(graph.model.graph.nodes)):
+        said = graph.said
+        operators = tuple(node.operator for node in graph.model.graph.nodes)
+        key = (operators, said.verdict, said.symptom)
         alike[key] += 1
-        dear += one.said.symptom in _DEAR_RUNS
-        too_dear = one.said.symptom in _DEAR_RUNS and dear > _MOST_DEAR
+        dear += said.symptom in _DEAR_RUNS
+        too_dear = said.symptom in _DEAR_RUNS and dear > _MOST_DEAR
         if alike[key] <= _ALIKE and not too_dear and len(chosen) < _MOST:
-            chosen.append(one)
+            chosen.append(graph)
     return chosen
-
-
-def _operators(model: PosedModel) -> tuple[str, ...]:
-    return tuple(node.operator for node in model.graph.nodes)
 
 
 def _key(model: PosedModel, said: KernelJudgement) -> FindingKey:
@@ -307,14 +307,14 @@ def _finding(number: int, kind: _AlikeGraphs, file: str, accepted: str | None) -
     said, model = kind.judged.judgement, kind.least
     if said is None:
         raise ValueError("a graph that is right is no finding")
-    elements = sum(one.size for one in model.operands)
+    elements = sum(values.size for values in model.operands)
     return ConformFinding(
         number=number,
         operator=kind.key.operator,
         type=kind.key.type,
         condition=FaultCondition(),
         failing=len(kind.failing),
-        judgement=max(kind.failing, key=lambda one: one.worst),
+        judgement=max(kind.failing, key=lambda judgement: judgement.worst),
         smallest=SmallestModel(
             graph_draft(model.graph), said, elements, model.rows, kind.runs, True, file
         ),

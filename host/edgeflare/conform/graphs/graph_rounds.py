@@ -13,7 +13,7 @@ import numpy as np
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import FailingGraph
-from edgeflare.conform.graphs.graph_parts import graphs_digest
+from edgeflare.conform.graphs.graph_trace import graphs_digest
 from edgeflare.conform.graphs.graph_verdict import Invocation, JudgedGraph, judge_graphs
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.record.conform_document import TriedGraphs
@@ -87,14 +87,20 @@ class GraphRounds:
             tried=sum(verdicts.values()), pairs=len(self.drawing.pairs), verdicts=verdicts
         )
 
-    def try_model(self, graph: OperatorGraph, spent: SpentSeconds) -> None:
+    def try_model(
+        self, graph: OperatorGraph, rng: np.random.Generator, spent: SpentSeconds
+    ) -> None:
         """Run the graph of a user's model as a whole, which is shrunk if it fails.
+
+        Args:
+            graph: the model's.
+            rng: draws what it is given.
+            spent: knows how many seconds the run has spent.
 
         Raises:
             UserError: the journal's round is of other graphs.
 
         """
-        rng = np.random.default_rng(0)
         rows = [[_value(graph.values[at], low, rng) for at in graph.inputs] for low in _LOWEST]
         operands = tuple(np.stack(several) for several in zip(*rows, strict=True))
         model = PosedModel(graph, operands, len(_LOWEST))
@@ -120,10 +126,11 @@ class GraphRounds:
         return len(models)
 
     def _take(self, models: Sequence[PosedModel], judged: Sequence[JudgedGraph]) -> None:
-        for model, one in zip(models, judged, strict=True):
-            self.verdicts["alone" if one.judgement is None else one.judgement.verdict] += 1
-            if one.judgement is not None and one.fails:
-                self.failing.append(FailingGraph(model, one.judgement, one.invocation))
+        for model, graph in zip(models, judged, strict=True):
+            said = graph.judgement
+            self.verdicts["alone" if said is None else said.verdict] += 1
+            if said is not None and graph.fails:
+                self.failing.append(FailingGraph(model, said, graph.invocation))
 
     def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
         digest, number = graphs_digest(models), self._number
@@ -150,9 +157,9 @@ def _value(value: GraphValue, lowest: float, rng: np.random.Generator) -> Values
     return operand_values(value, "uniform", rng)
 
 
-def _to_json(one: JudgedGraph) -> list[Any]:
-    said = None if one.judgement is None else msgspec.to_builtins(one.judgement)
-    return [said, list(one.taken), one.invocation]
+def _to_json(graph: JudgedGraph) -> list[Any]:
+    said = None if graph.judgement is None else msgspec.to_builtins(graph.judgement)
+    return [said, list(graph.taken), graph.invocation]
 
 
 def _from_json(values: Sequence[Any]) -> JudgedGraph:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from edgeflare.conform.execution.kernel_arm import PosedModel
-from edgeflare.conform.graphs.graph_parts import GraphTrace, compacted, part_of, with_rows
+from edgeflare.conform.graphs.graph_trace import GraphTrace, compacted, part_of, with_rows
 from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
 
 GraphShrinking = Generator[list["GraphTrial"], list[bool], "GraphTrial"]
@@ -62,9 +62,9 @@ def graph_shrinking(start: GraphTrial, most_runs: int) -> GraphShrinking:
             for trials in _together(moves(now)):
                 fails = yield trials[:left]
                 left -= len(fails)
-                smaller = [one for one, fail in zip(trials, fails, strict=False) if fail]
+                smaller = [trial for trial, fail in zip(trials, fails, strict=False) if fail]
                 if smaller:
-                    now, again = min(smaller, key=lambda one: one.size), moves is not _pairs
+                    now, again = min(smaller, key=lambda trial: trial.size), moves is not _pairs
                 if smaller or left <= 0:
                     break
     return now
@@ -72,8 +72,8 @@ def graph_shrinking(start: GraphTrial, most_runs: int) -> GraphShrinking:
 
 def _together(trials: Iterator[GraphTrial]) -> Iterator[list[GraphTrial]]:
     several: list[GraphTrial] = []
-    for one in trials:
-        several.append(one)
+    for trial in trials:
+        several.append(trial)
         if len(several) == _MOST_TOGETHER:
             yield several
             several = []
@@ -207,15 +207,16 @@ def _without_unread(model: PosedModel) -> PosedModel:
     """Return a graph without inputs that nothing reads or answers."""
     graph = model.graph
     used = {at for node in graph.nodes for at in node.inputs} | set(graph.outputs)
-    kept = [(at, one) for at, one in zip(graph.inputs, model.operands, strict=True) if at in used]
-    inputs, operands = tuple(at for at, _ in kept), tuple(one for _, one in kept)
+    both = zip(graph.inputs, model.operands, strict=True)
+    kept = [(at, values) for at, values in both if at in used]
+    inputs, operands = tuple(at for at, _ in kept), tuple(values for _, values in kept)
     return replace(model, graph=replace(graph, inputs=inputs), operands=operands)
 
 
 def _fewer_rows(now: GraphTrial) -> Iterator[GraphTrial]:
     """Yield graphs that are invoked once."""
     for row in range(now.model.rows) if now.model.rows > 1 and now.model.operands else ():
-        tensors = {at: one[[row]] for at, one in now.trace.tensors.items()}
+        tensors = {at: values[[row]] for at, values in now.trace.tensors.items()}
         yield GraphTrial(with_rows(now.model, [row]), replace(now.trace, tensors=tensors))
 
 
@@ -238,24 +239,24 @@ def shrunk(
         over: whether there is no time left.
 
     """
-    asking = [graph_shrinking(one, runs) for one, runs in several]
-    best = [one for one, _ in several]
+    asking = [graph_shrinking(start, runs) for start, runs in several]
+    best = [start for start, _ in several]
     runs = [0] * len(several)
     trials: dict[int, list[GraphTrial]] = {}
     for at in range(len(several)):
         _advance(at, asking, best, trials, None)
     while trials and not over():
-        flat = [(at, one) for at, mine in trials.items() for one in mine]
-        fails = iter(failing([at for at, _ in flat], [one for _, one in flat]))
+        flat = [(at, trial) for at, mine in trials.items() for trial in mine]
+        fails = iter(failing([at for at, _ in flat], [trial for _, trial in flat]))
         for at, mine in list(trials.items()):
             told = [next(fails) for _ in mine]
             runs[at] += len(told)
-            smaller = [one for one, fail in zip(mine, told, strict=True) if fail]
-            best[at] = min([best[at], *smaller], key=lambda one: one.size)
+            smaller = [trial for trial, fail in zip(mine, told, strict=True) if fail]
+            best[at] = min([best[at], *smaller], key=lambda trial: trial.size)
             _advance(at, asking, best, trials, told)
     return [
-        (replace(one, model=compacted(one.model)), count)
-        for one, count in zip(best, runs, strict=True)
+        (replace(least, model=compacted(least.model)), count)
+        for least, count in zip(best, runs, strict=True)
     ]
 
 

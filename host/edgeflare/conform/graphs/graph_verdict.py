@@ -8,7 +8,7 @@ from typing import Literal
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import run_padded
-from edgeflare.conform.graphs.graph_parts import traced
+from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
@@ -108,7 +108,7 @@ def judge_wholes(
             models, expected, _answers(models, device, invocation), strict=True
         )
     ]
-    counted = [at for at, (one, _) in enumerate(found) if one is not None and one.counted]
+    counted = [at for at, (said, _) in enumerate(found) if said is not None and said.counted]
     theirs = _answers([models[at] for at in counted], twin, invocation)
     for at, answer in zip(counted, theirs, strict=True):
         both = {**found[at][1], twin.name: answer}
@@ -129,8 +129,8 @@ def _lost_again(
     again = list(found)
     lost = [
         at
-        for at, (one, _) in enumerate(found)
-        if one is not None and one.counted and one.verdict in LOST
+        for at, (said, _) in enumerate(found)
+        if said is not None and said.counted and said.verdict in LOST
     ]
     before = [found[at][1][twin.name] for at in lost]
     for at, answer in zip(lost, twin.run_alone([models[at] for at in lost], before), strict=True):
@@ -150,15 +150,15 @@ def _answers(
     models: Sequence[PosedModel], arm: KernelArm, invocation: Invocation
 ) -> list[ModelAnswer]:
     """Return an arm's answers to graphs, in the order of their rows however they are invoked."""
-    asked = [one if not invocation else _backwards(one) for one in models]
-    answers = [one[arm.name] for one in run_padded([arm], asked)]
+    asked = [model if not invocation else _backwards(model) for model in models]
+    answers = [by_arm[arm.name] for by_arm in run_padded([arm], asked)]
     if not invocation:
         return answers
     return [
-        replace(one, outputs=tuple(values[::-1].copy() for values in one.outputs))
-        for one in answers
+        replace(answer, outputs=tuple(values[::-1].copy() for values in answer.outputs))
+        for answer in answers
     ]
 
 
 def _backwards(model: PosedModel) -> PosedModel:
-    return replace(model, operands=tuple(one[::-1].copy() for one in model.operands))
+    return replace(model, operands=tuple(values[::-1].copy() for values in model.operands))

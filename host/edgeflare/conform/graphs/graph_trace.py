@@ -52,9 +52,9 @@ def traced(models: Sequence[PosedModel], device: KernelArm) -> list[GraphTrace]:
         InfrastructureError: the device is lost.
 
     """
-    tensors = [dict(zip(one.graph.inputs, one.operands, strict=True)) for one in models]
+    tensors = [dict(zip(model.graph.inputs, model.operands, strict=True)) for model in models]
     failures: list[dict[int, RunFailure]] = [{} for _ in models]
-    left = [set(range(len(one.graph.nodes))) for one in models]
+    left = [set(range(len(model.graph.nodes))) for model in models]
     while ready := _ready(models, tensors, left):
         answers = run_padded(
             [device], [_posed_alone(models[at], node, tensors[at]) for at, node in ready]
@@ -75,11 +75,13 @@ def _ready(
     """Return the operators that are left, and whose operands are known: graph and place."""
     return [
         (at, node)
-        for at, one in enumerate(models)
+        for at, model in enumerate(models)
         for node in sorted(left[at])
         if all(
-            tensor == ABSENT or one.graph.values[tensor].values is not None or tensor in tensors[at]
-            for tensor in one.graph.nodes[node].inputs
+            tensor == ABSENT
+            or model.graph.values[tensor].values is not None
+            or tensor in tensors[at]
+            for tensor in model.graph.nodes[node].inputs
         )
     ]
 
@@ -176,7 +178,9 @@ def compacted(model: PosedModel) -> PosedModel:
 
 def with_rows(model: PosedModel, rows: Sequence[int]) -> PosedModel:
     """Return a graph with some rows of what it is given."""
-    return PosedModel(model.graph, tuple(one[list(rows)] for one in model.operands), len(rows))
+    return PosedModel(
+        model.graph, tuple(values[list(rows)] for values in model.operands), len(rows)
+    )
 
 
 def graphs_digest(models: Sequence[PosedModel]) -> str:
@@ -184,13 +188,13 @@ def graphs_digest(models: Sequence[PosedModel]) -> str:
     found = hashlib.sha256()
     for model in models:
         graph = model.graph
-        plain = [(one.dtype, one.shape, one.quantization) for one in graph.values]
+        plain = [(value.dtype, value.shape, value.quantization) for value in graph.values]
         nodes = [
-            (one.operator, one.inputs, one.outputs, sorted(one.options.items()), one.version)
-            for one in graph.nodes
+            (node.operator, node.inputs, node.outputs, sorted(node.options.items()), node.version)
+            for node in graph.nodes
         ]
         found.update(repr((plain, nodes, graph.inputs, graph.outputs)).encode())
-        constants = (one.values for one in graph.values if one.values is not None)
+        constants = (value.values for value in graph.values if value.values is not None)
         for values in (*constants, *model.operands):
             found.update(np.ascontiguousarray(values).tobytes())
     return found.hexdigest()
