@@ -106,7 +106,7 @@ def repair(
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the same command with --resume
-    goes on.
+    goes on; with --groups, of which nothing is stored, it begins again without.
     """
     check_folder(out, resume=resume, holds="repair")
     fresh = None if test is None else str(test)
@@ -125,7 +125,7 @@ def repair(
     )
     request.require_limits()
     pair_alone = _is_pair(source)
-    _require_learning_settings(request, pair=pair_alone, again=again)
+    _require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
     shifts = _shift_request(rounds, mixture)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
@@ -179,7 +179,9 @@ def _columns(groups: str | None) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _require_learning_settings(request: RepairRequest, *, pair: bool, again: bool) -> None:
+def _require_learning_settings(
+    request: RepairRequest, *, pair: bool, again: bool, resume: bool
+) -> None:
     """Refuse settings of methods that learn where none of these is asked for."""
     method = request.method
     if request.slice is not None and method not in ("dare", "fmt"):
@@ -189,6 +191,8 @@ def _require_learning_settings(request: RepairRequest, *, pair: bool, again: boo
             "--method fmt needs --groups, the columns of the attribute that is to decide less, such"
             " as --groups 8"
         )
+    if request.groups and resume:
+        raise UserError("--resume: a repair by --groups stores nothing to go on with: leave it")
     if request.groups and (method not in ("auto", "fmt") or again or not pair):
         raise UserError("--groups is for a pair, by --method fmt or auto, without --search-again")
     if request.groups and request.robustness:
@@ -237,14 +241,19 @@ def _repair(
 
     def work(progress: ReportProgress) -> RepairOutcome:
         if request.groups:
-            from edgeflare.repair.fairness_repair import (  # noqa: PLC0415 - needs jax
-                repair_fairness,
-            )
+            from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
 
-            return repair_fairness(pair, profiles, request, progress)
-        return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
+            return fairness_repair.repair_fairness(pair, profiles, request, progress)
+        with resumable_work():
+            return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
 
-    found = _worked(out, work)
+    kept = (
+        "nothing is kept of a repair by --groups; the same command begins it again"
+        if request.groups
+        else f"the candidates that were tried are in {out}, no model is chosen; the same command"
+        " with --resume goes on"
+    )
+    found = _worked(work, kept)
     if found is None:
         return None
     found.write(out, pair)
@@ -253,16 +262,13 @@ def _repair(
     return found.document
 
 
-def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
-    """Return what work makes, its progress shown; None where Ctrl-C or SIGTERM stopped it."""
+def _worked(work: Callable[[ReportProgress], RepairOutcome], kept: str) -> RepairOutcome | None:
+    """Return what work makes, its progress shown; None, what is kept said, where it is stopped."""
     try:
-        with resumable_work(), as_ctrl_c(), observe(Console(stderr=True)) as observer:
+        with as_ctrl_c(), observe(Console(stderr=True)) as observer:
             return work(observer.worked)
     except KeyboardInterrupt as stop:
-        sys.stderr.write(
-            f"edgeflare: stopped by {stopped_by(stop)}: the candidates that were tried are in"
-            f" {out}, no model is chosen; the same command with --resume goes on\n"
-        )
+        sys.stderr.write(f"edgeflare: stopped by {stopped_by(stop)}: {kept}\n")
         return None
 
 
@@ -361,11 +367,9 @@ def planned_repair(
 
     """
     if request.groups:
-        from edgeflare.repair.fairness_repair import (  # noqa: PLC0415 - needs jax
-            planned_fairness,
-        )
+        from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
 
-        return planned_fairness(pair, profiles, request)
+        return fairness_repair.planned_fairness(pair, profiles, request)
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

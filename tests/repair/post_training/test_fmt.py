@@ -108,12 +108,30 @@ def test_no_model_is_written_whose_bias_does_not_surely_fall(
     assert not (out / "repaired.tflite").exists()
 
 
+def test_a_stopped_repair_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair, out = write_pair(tmp_path / "pair", 200), tmp_path / "out"
+    command = ("repair", pair, "--groups", "0", "--out", out)
+    with monkeypatch.context() as patched:
+        patched.setattr(fairness_repair, "fit_fmt", _interrupted)
+        said = completed(*command, code=130)
+    assert "the same command begins it again" in said.err
+    assert "--resume" not in said.err
+    monkeypatch.setattr(fairness_repair, "_STEPS", (1,))
+    completed(*command)
+    assert (out / "repair.json").exists()
+
+
+def _interrupted(*_: object, **_named: object) -> bytes:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         (("--method", "fmt"), "needs --groups"),
         (("--method", "bias", "--groups", "0"), "--groups is for a pair, by --method fmt or auto"),
         (("--method", "fmt", "--groups", "x"), "expected positions of columns"),
+        (("--groups", "0", "--resume"), "a repair by --groups stores nothing"),
         (("--method", "bias", "--slice", "50"), "--slice is a setting of --method dare and fmt"),
     ],
 )
