@@ -183,6 +183,7 @@ OTHERS: dict[str, str] = {
     "conform --from {m}/hal.tflite": "there is no model file … half.tflite",
     "conform --from {m}/outside.tflite": "are not in the file … name a file that has them",
     "conform --from {e}/compressed.tflite --ops FLOOR": "has none of the operators … CONV_2D int8",
+    "conform --matrix --draw memo": "leave --draw out",
     "conform --matrix --from {m}/model.tflite": "--matrix tries drawn models on all kernel sets",
     "conform --versions new": "'new' is no version: write some as 2.1.6,2.2.0, or all",
     "doctor --probe": "--probe tries known issues: add --known-issues",

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from conforming import ExactArm, PlantedFault
+from edgeflare.conform import kernel_table as kernel_table_room
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.kernel_table import (
     KernelCell,
     KernelColumn,
@@ -16,6 +19,7 @@ from edgeflare.conform.kernel_table import (
     table_csv,
     table_sections,
 )
+from edgeflare.errors import InfrastructureError
 from edgeflare.outside_text import json_value
 from edgeflare.pages.markdown import markdown_section
 
@@ -37,7 +41,7 @@ def table() -> KernelTable:
         TableArm(column("builtin", "2.1.6"), ExactArm(faults=(clamps,))),
         TableArm(column("builtin", "2.2.0"), ExactArm(faults=(dies,))),
     ]
-    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --matrix")
+    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --matrix")[0]
 
 
 def test_a_table_says_how_far_each_kernel_set_is_right(table: KernelTable) -> None:
@@ -78,8 +82,41 @@ def test_a_cell_in_words(cell: KernelCell, words: str) -> None:
 
 def test_a_run_ends_where_its_time_is_up() -> None:
     arms = [TableArm(column("builtin", "2.2.0"), ExactArm())]
-    table = kernel_table(CELLS, 600, 0, arms, over=lambda done: done >= 250)
-    assert table.models == 250
+    table, stop = kernel_table(CELLS, 600, 0, arms, over=lambda done: done >= 250)
+    assert (table.models, stop) == (250, None)
+
+
+class LostArm(ExactArm):
+    """Kernels that answer one round, and then end what asks them."""
+
+    def __init__(self, stop: BaseException, rounds: int = 1) -> None:
+        super().__init__()
+        self.stop, self.rounds = stop, rounds
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Answer as long as it lives."""
+        if not self.rounds:
+            raise self.stop
+        self.rounds -= 1
+        return super().run(models)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), InfrastructureError("gone")])
+def test_what_ran_is_kept_where_a_kernel_set_is_lost(
+    stop: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_table_room, "_CHUNK", 25)
+
+    def arms(rounds: int) -> list[TableArm]:
+        first = TableArm(column("builtin", "2.1.6"), ExactArm())
+        return [first, TableArm(column("builtin", "2.2.0"), LostArm(stop, rounds))]
+
+    table, ended = kernel_table(CELLS, 30, 0, arms(1))
+    assert (table.models, sum(row.models for row in table.rows)) == (25, 25)
+    assert ended is stop
+    assert table == kernel_table(CELLS, 25, 0, arms(1))[0]
+    with pytest.raises(type(stop)):
+        kernel_table(CELLS, 30, 0, arms(0))
 
 
 def test_the_published_table_is_one_of_todays_command() -> None:

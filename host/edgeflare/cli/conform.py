@@ -108,7 +108,8 @@ def conform(
     seconds = None if time_limit is None else read_time("--time-limit", time_limit)
     if matrix:
         others = {"--device": device != [options.DEFAULT_DEVICE], "--from": model}
-        others |= {"--accepted": accepted, "--resume": folder.resume, "--dry-run": dry_run}
+        others |= {"--draw": draw is not options.Drawing.UNIFORM, "--accepted": accepted}
+        others |= {"--resume": folder.resume, "--dry-run": dry_run}
         _refuse_beside_matrix({**others, "--fleet": on_fleet.fleet, "--graphs": graphs is not None})
         return tabulate_kernels(cells, models, seconds, rng_seed, versions, folder, as_json=as_json)
     if folder.resume and folder.out is not None and on_fleet.fleet is None:

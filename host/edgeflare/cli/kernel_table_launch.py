@@ -15,6 +15,7 @@ import typer
 
 from edgeflare.cli.conform_options import DEFAULT_SECONDS
 from edgeflare.cli.console import Console, result
+from edgeflare.cli.interruptible import INTERRUPTED, stopped_by
 from edgeflare.cli.progress import say
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed
@@ -36,7 +37,7 @@ from edgeflare.conform.kernel_table import (
 from edgeflare.conform.runtime_arms import runtime_arms
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import EMULATED_ALL, Profile
-from edgeflare.errors import EdgeFlareError
+from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.run_host import describe_host
 from edgeflare.models.runtime_versions import installed_version
 from edgeflare.pages.markdown import markdown_section
@@ -67,6 +68,10 @@ def tabulate_kernels(
         folder: where to write it.
         as_json: print the document, and no table.
 
+    Returns:
+        The exit code: 0; 130 or 3 for a table that Ctrl-C or a lost process ended, and which has
+        what ran until then.
+
     Raises:
         UserError: the folder holds something else, or no version can be installed.
         InfrastructureError: pip fails, or a process or a disk.
@@ -88,7 +93,7 @@ def tabulate_kernels(
 
         command = _command(cells, most, rng_seed, versions)
         soc = describe_host(None).soc
-        table = kernel_table(cells, most, rng_seed, arms, over, command, soc)
+        table, stop = kernel_table(cells, most, rng_seed, arms, over, command, soc)
     claimed, lock = RunDirectory.claim(path, overwrite=folder.overwrite)
     try:
         _write(table, claimed.path)
@@ -102,7 +107,12 @@ def tabulate_kernels(
             Console(), f"Everything is in {path}: {KERNELS_CSV}, {KERNELS_DOCUMENT}, {KERNELS_PAGE}"
         )
     result(path)
-    return 0
+    if stop is None:
+        return 0
+    by_user = isinstance(stop, KeyboardInterrupt)
+    why = f"stopped by {stopped_by(stop)}" if by_user else str(stop)
+    say(console, f"{why}: the table has the {table.models:,} models that ran until then")
+    return INTERRUPTED if by_user else InfrastructureError.exit_code
 
 
 def _command(cells: Sequence[Cell], models: int, rng_seed: int, versions: str | None) -> str:

@@ -30,6 +30,7 @@ from edgeflare.conform.verdict.arm_comparison import DEVICE, ArmComparison, Rule
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged, ruler
 from edgeflare.conform.version_table import since_words
+from edgeflare.errors import InfrastructureError
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count, CountFromOne
 
@@ -168,6 +169,13 @@ class TableArm:
     arm: KernelArm
 
 
+Stop = KeyboardInterrupt | InfrastructureError
+"""What ends a table before its time: the user, or the loss of what runs models."""
+
+_Round = Mapping[str, Sequence[tuple[DraftNode, str, KernelJudgement]]]
+"""What became of some models, by kernel set: of each the name of its count, and what is said."""
+
+
 @dataclass(slots=True)
 class _Tried:
     """What became of models on one kernel set, by operator and type."""
@@ -175,8 +183,16 @@ class _Tried:
     counts: dict[Cell, Counter[str]] = field(default_factory=dict)
     observations: dict[Cell, list[Observation]] = field(default_factory=dict)
 
-    def add(self, node: DraftNode, kind: str, judgement: KernelJudgement) -> None:
-        """Take what became of a model."""
+    @classmethod
+    def of(cls, name: str, rounds: Sequence[_Round]) -> _Tried:
+        """Return what became of all models on a kernel set."""
+        tried = cls()
+        for once in rounds:
+            for node, kind, judgement in once[name]:
+                tried._add(node, kind, judgement)
+        return tried
+
+    def _add(self, node: DraftNode, kind: str, judgement: KernelJudgement) -> None:
         facts = known_operators()[node.operator].facts(node.type, node.configuration)
         settings = {**node.configuration, **facts}
         self.counts.setdefault(node.cell, Counter())[kind] += 1
@@ -192,7 +208,7 @@ def kernel_table(
     over: Callable[[int], bool] = lambda _done: False,
     command: str = "",
     machine: str = "",
-) -> KernelTable:
+) -> tuple[KernelTable, Stop | None]:
     """Run drawn models on kernel sets, and return what each makes of each operator and type.
 
     Args:
@@ -204,42 +220,54 @@ def kernel_table(
         command: the command that makes it.
         machine: CPU that it is made on.
 
+    Returns:
+        The table of what ran on all kernel sets, and what ended it before its time.
+
     Raises:
-        InfrastructureError: what runs them is lost.
+        InfrastructureError: what runs them is lost before anything ran on all of them.
 
     """
     drawing = UniformDrawing(Coverage(cells, ()), np.random.default_rng(rng_seed))
-    tried = {table_arm.column.name: _Tried() for table_arm in arms}
-    nodes: list[DraftNode] = []
-    while len(nodes) < models and not over(len(nodes)):
-        chunk = [draft.nodes[0] for draft in drawing.ask(min(_CHUNK, models - len(nodes)))]
-        if not chunk:
-            break
-        _try_chunk(chunk, arms, tried)
-        nodes += chunk
-    return KernelTable(
+    rounds: list[_Round] = []
+    stop: Stop | None = None
+    done = 0
+    try:
+        while done < models and not over(done):
+            chunk = [draft.nodes[0] for draft in drawing.ask(min(_CHUNK, models - done))]
+            if not chunk:
+                break
+            rounds.append(_run_once(chunk, arms))
+            done += len(chunk)
+    except (KeyboardInterrupt, InfrastructureError) as error:
+        if not rounds:
+            raise
+        stop = error
+    names = [table_arm.column.name for table_arm in arms]
+    nodes = [node for once in rounds for node, *_ in once[names[0]]]
+    table = KernelTable(
         edgeflare=__version__,
         command=command,
         machine=machine,
         rng_seed=rng_seed,
         models=len(nodes),
         columns=tuple(table_arm.column for table_arm in arms),
-        rows=tuple(_rows(cells, nodes, tried)),
+        rows=tuple(_rows(cells, nodes, {name: _Tried.of(name, rounds) for name in names})),
     )
+    return table, stop
 
 
-def _try_chunk(
-    nodes: Sequence[DraftNode], arms: Sequence[TableArm], tried: Mapping[str, _Tried]
-) -> None:
-    """Run some models on all kernel sets, and note what became of them."""
+def _run_once(nodes: Sequence[DraftNode], arms: Sequence[TableArm]) -> _Round:
+    """Run some models on all kernel sets, and return what became of them."""
     models = [posed(Draft((node,)), {}).whole for node in nodes]
     rulers: dict[int, Ruler] = {}
+    found: dict[str, list[tuple[DraftNode, str, KernelJudgement]]] = {}
     for table_arm in arms:
         answers = run_padded([table_arm.arm], models)
+        seen = found[table_arm.column.name] = []
         for at, (node, model) in enumerate(zip(nodes, models, strict=True)):
             (answer,) = answers[at].values()
-            kind, judgement = _kind(at, node, model, answer, rulers)
-            tried[table_arm.column.name].add(node, kind, judgement)
+            seen.append((node, *_kind(at, node, model, answer, rulers)))
+    return found
 
 
 def _kind(
