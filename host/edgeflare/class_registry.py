@@ -49,6 +49,15 @@ class InstalledClasses(Generic[Base]):
             self._loaded[name] = load_class(self._entries[name], self._what, self._base)
         return self._loaded[name]
 
+    def package(self, name: str) -> str:
+        """Return the package that brings the class of a name, and its version."""
+        found = self._entries[name].dist
+        return f"{found.name} {found.version}" if found else "unknown"
+
+    def complaint(self, name: str, why: str) -> str:
+        """Return the line that says why the class of a name cannot be used."""
+        return complaint(self._entries[name], self._what, why)
+
     @cached_property
     def _entries(self) -> Mapping[str, EntryPoint]:
         """The entry points by name; of one name, that of this package."""

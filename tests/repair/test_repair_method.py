@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,14 +10,18 @@ import pytest
 from msgspec import structs
 
 from edgeflare.class_registry import InstalledClasses
+from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair import candidate_plans as plans
 from edgeflare.repair import repair_method
-from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_plans import candidate_plans, packages_of_others
+from edgeflare.repair.candidate_store import StoredCandidates
+from edgeflare.repair.repair_candidate import EnoughTried
 from edgeflare.repair.repair_method import RepairMethod
 from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from fitted_networks import judged, untold
 from plugin_package import install_plugin
+from stored_repairs import REPAIR
 
 SOURCE = '''
 from edgeflare.errors import UserError
@@ -49,9 +54,59 @@ class Wanting(RepairMethod):
 
     def write(self, network, fitted):
         return network.content
+
+
+class Failing(RepairMethod):
+    """Fails by an error of its own."""
+
+    automatic = False
+
+    def fit(self, network, progress):
+        return network.no_such_thing
+
+    def write(self, network, fitted):
+        return network.content
+
+
+class Longer(Failing):
+    """Says that the file keeps its length, and does not keep it."""
+
+    in_place = True
+
+    def fit(self, network, progress):
+        return bytes(16)
+
+    def write(self, network, fitted):
+        return network.content + fitted
+
+
+class Empty(Longer):
+    """Writes no model."""
+
+    def write(self, network, fitted):
+        return fitted
+
+
+class Nothing(Longer):
+    """Writes nothing."""
+
+    def write(self, network, fitted):
+        return None
+
+
+class Reporting(Failing):
+    """Says how far it is."""
+
+    def fit(self, network, progress):
+        progress(0, 1)
 '''
 
-POINTS = {"no-biases": "zeroing:NoBiases", "wanting": "zeroing:Wanting", "ranges": "zeroing:None"}
+CLASSES = ("Wanting", "Failing", "Longer", "Empty", "Nothing", "Reporting")
+POINTS = {
+    "no-biases": "zeroing:NoBiases",
+    "ranges": "zeroing:None",
+    **{name.lower(): f"zeroing:{name}" for name in CLASSES},
+}
 
 
 @pytest.fixture
@@ -88,6 +143,46 @@ def test_what_it_writes_is_a_candidate() -> None:
     after, biases = Graph(made.content), [one.bias for one in network.layers]
     assert not any(after.values(one).any() for one in biases if one is not None)
     assert len(made.content) == len(network.content)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("wanting", "no layer of that kind"),
+        ("failing", "repair method 'failing' of package zeroing: it fails (AttributeError: "),
+        ("longer", "of package zeroing: it says in_place, and changes the file's length"),
+        ("empty", "what the repair method 'empty' writes"),
+        ("nothing", "of package zeroing: it writes NoneType, and a model's file is bytes"),
+    ],
+)
+def test_a_method_that_fails_is_a_line_and_others_go_on(method: str, says: str) -> None:
+    network = judged("example").network
+    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method=method))
+    with pytest.raises(UserError, match=re.escape(says)):
+        plan.of(network).make(untold)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_wish_to_stop_goes_through_a_method() -> None:
+    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="reporting"))
+    with pytest.raises(EnoughTried):
+        plan.of(judged("example").network).make(_enough)
+
+
+def _enough(_done: int, _of: int) -> None:
+    raise EnoughTried
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_repair_goes_on_with_the_same_version_of_a_package(tmp_path: Path) -> None:
+    packages = packages_of_others(structs.replace(DEFAULT_REQUEST, method="wanting"))
+    assert packages == ("zeroing 1.0",)
+    StoredCandidates(tmp_path / "repair", REPAIR, resume=False)
+    StoredCandidates(tmp_path / "repair", REPAIR, resume=True)
+    other = structs.replace(REPAIR, packages=("zeroing 1.1",))
+    with pytest.raises(UserError, match="another version of a repair method's package"):
+        StoredCandidates(tmp_path / "repair", other, resume=True)
 
 
 @pytest.mark.usefixtures("installed")

@@ -16,5 +16,6 @@ REPAIR = RepairIdentity(
     host=run_host(),
     request=RepairRequest("auto", "float", False, "+5%", "+5%", None),
     shifts=AskedShifts(16, Mixture()),
+    packages=("zeroing 1.0",),
 )
 """A repair by whatever method, of a pair without a run."""

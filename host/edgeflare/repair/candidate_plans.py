@@ -17,7 +17,7 @@ from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
-from edgeflare.repair.repair_method import OTHERS, method_kind
+from edgeflare.repair.repair_method import OTHERS, fitted_by_other, method_kind
 from edgeflare.repair.repair_methods import METHODS, CandidateDetails, RewriteDetails
 from edgeflare.repair.repair_request import RepairRequest
 
@@ -61,8 +61,7 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
     if method != "auto":
         method_kind(method)  # refuses what there is not
     found = [plan for plan in _plans(request) if request.asks_for(plan.method)]
-    others = [name for name in OTHERS.names() if name not in METHODS]  # ours go before theirs
-    found += [_of_others(name) for name in others if request.asks_for(name)]
+    found += [_of_others(name) for name in _others(request)]
     if method != "auto":
         found = [replace(candidate_plan, instead_of=None) for candidate_plan in found]
     if request.in_place:
@@ -78,6 +77,17 @@ def candidate_plans(request: RepairRequest) -> list[CandidatePlan]:
                 f" --target float, or --method {', '.join(some)} or {last}"
             )
     return found
+
+
+def packages_of_others(request: RepairRequest) -> tuple[str, ...]:
+    """Return the packages whose methods a request asks for, with their versions."""
+    return tuple(OTHERS.package(name) for name in _others(request))
+
+
+def _others(request: RepairRequest) -> list[str]:
+    """Return the methods of other packages that are asked for; of one name ours is taken."""
+    others = (name for name in OTHERS.names() if name not in METHODS)
+    return [name for name in others if request.asks_for(name)]
 
 
 def _plans(request: RepairRequest) -> list[CandidatePlan]:
@@ -102,8 +112,7 @@ def _of_others(name: str) -> CandidatePlan:
     """Return the plan of a method of another package."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
-        method = OTHERS.find(name)()
-        return (RepairCandidate(name, method.write(network, method.fit(network, progress)), None),)
+        return (RepairCandidate(name, fitted_by_other(name, network, progress), None),)
 
     return CandidatePlan(name, name, make)
 

@@ -192,6 +192,7 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         host: what runs original and twin.
         request: what was asked.
         shifts: likewise, of shifts.
+        packages: those that bring further methods which are asked for, with their versions.
 
     """
 
@@ -203,6 +204,7 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     host: RunHost
     request: RepairRequest
     shifts: AskedShifts
+    packages: tuple[str, ...]
 
     def require_same(self, now: RepairIdentity, folder: Path) -> None:
         """Refuse to go on with a repair of something else.
@@ -222,6 +224,8 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             differing += [f"device, by its {change.name}," for change in changes]
         changes = decisive_changes(self.host, now.host, HOST_DECIDES)
         differing += [f"host, by its {change.name}," for change in changes]
+        if self.packages != now.packages:
+            differing.append("version of a repair method's package")
         if differing:
             raise UserError(
                 f"{folder} holds a repair with another {differing[0]}: give that as before, or"

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final
 
 from edgeflare.class_registry import InstalledClasses
-from edgeflare.errors import UserError, suggestion
+from edgeflare.errors import EdgeFlareError, UserError, suggestion
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.repair_candidate import StepProgress
+from edgeflare.repair.repair_candidate import EnoughTried, StepProgress
 from edgeflare.repair.repair_methods import METHODS, MethodKind
 
 
@@ -25,7 +26,8 @@ class RepairMethod(ABC):
     whether it gains. It draws nothing, or from a generator with a seed of its own.
 
     Attributes:
-        in_place: whether the file keeps its length, its operators and their order.
+        in_place: whether the file keeps its length, its operators and their order; one that does
+            not is refused.
         integers: whether nothing is computed in float that was not before.
         automatic: whether "auto" tries it, behind the built-in methods.
 
@@ -57,6 +59,41 @@ OTHERS: Final = InstalledClasses[RepairMethod](
     "edgeflare.repair_methods", "repair method", RepairMethod
 )
 """The methods of other packages."""
+
+
+def fitted_by_other(name: str, network: QuantizedNetwork, progress: StepProgress) -> bytes:
+    """Return the file that a method of another package writes.
+
+    Args:
+        name: the method's name.
+        network: as of `RepairMethod.fit`.
+        progress: likewise.
+
+    Raises:
+        UserError: the method refuses, fails by an error of its own, writes no model, or another
+            one than it says.
+
+    """
+    found = OTHERS.find(name)
+    try:
+        method = found()
+        content = method.write(network, method.fit(network, progress))
+    except (EdgeFlareError, EnoughTried):
+        raise
+    except Exception as error:  # whatever a foreign method raises; other methods go on
+        why = f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
+        raise UserError(OTHERS.complaint(name, why)) from error
+    if not isinstance(content, bytes):
+        why = f"it writes {type(content).__name__}, and a model's file is bytes"
+        raise UserError(OTHERS.complaint(name, why))
+    operators = Graph(content, f"what the repair method '{name}' writes").operators
+    if found.in_place and (len(content), operators) != (
+        len(network.content),
+        network.graph.operators,
+    ):
+        why = "it says in_place, and changes the file's length or its operators"
+        raise UserError(OTHERS.complaint(name, why))
+    return content
 
 
 def method_kind(name: str) -> MethodKind:

@@ -27,7 +27,7 @@ from edgeflare.repair.candidate_choice import (
     surely_gains,
     verdict,
 )
-from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_plans import candidate_plans, packages_of_others
 from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fit_inputs import fit_inputs, network_to_fit
@@ -360,4 +360,5 @@ def repair_identity(
         host=describe_host(opened.pair.original),
         request=request,
         shifts=AskedShifts(shifts.rounds, shifts.mixture),
+        packages=packages_of_others(request),
     )
