@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging import robustness as attacks
 from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.judging.robustness import robustness
-from tampering import COMPRESSED
+from tampering import COMPRESSED, with_constant
 
 
 @pytest.fixture
@@ -35,6 +37,26 @@ def test_fewer_labels_stand_an_attack_and_all_stand_one_that_goes_nowhere(
     assert none > fgsm >= pgd
     monkeypatch.setattr(attacks, "RADIUS", 0.2)  # rounded away
     assert robustness(content, content, opened, few).kept["pgd"].before == none
+
+
+@pytest.mark.whitebox
+def test_each_of_two_models_is_attacked_by_its_own_gradient(
+    opened: OpenedPair, few: JudgedSet
+) -> None:
+    before = COMPRESSED.read_bytes()
+    graph = Graph(before)
+    last = [one for one in graph.layers if one.name == "FULLY_CONNECTED"][-1].inputs[1]
+    after = with_constant(
+        before,
+        graph.tensors[last].name,
+        lambda weights: np.where(np.arange(weights.shape[1]) % 4, 0, weights),
+    )
+    found = robustness(before, after, opened, few).kept
+    turned = robustness(after, before, opened, few).kept
+    assert {name: (one.after, one.before) for name, one in turned.items()} == {
+        name: (one.before, one.after) for name, one in found.items()
+    }
+    assert found["none"].before > found["none"].after
 
 
 @pytest.mark.slow
