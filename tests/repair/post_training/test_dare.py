@@ -17,7 +17,8 @@ from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Tuning
 from edgeflare.repair.post_training import dare
 from edgeflare.repair.post_training.dare import fit_dare
-from edgeflare.repair.post_training.network_slice import network_slice
+from edgeflare.repair.post_training.layer_regression import Oracle, tuned
+from edgeflare.repair.post_training.network_slice import group_slices, network_slice
 from fitted_networks import judged, require_progress, structure, untold
 from graph_writer import GraphWriter
 
@@ -80,38 +81,52 @@ def test_a_network_of_one_layer_is_refused() -> None:
         fit_dare(network, None, np.random.default_rng(0), untold)
 
 
-def with_moved_channels() -> bytes:
-    """A convolution of 4 channels, whose values are moved to rows of 5 before the last layer."""
+def moving(*, flat: bool) -> Graph:
+    """A convolution of 4 channels on 3 × 4 places, moved to channels first before the last layer.
+
+    Args:
+        flat: whether the last layer reads all values, instead of the rows of 4 places alone.
+
+    """
     writer = GraphWriter()
-    given = writer.tensor("given", (1, 3, 5, 2), "FLOAT32")
+    given = writer.tensor("given", (1, 3, 4, 2), "FLOAT32")
     weights = writer.constant("weights", np.ones((4, 1, 1, 2), np.float32))
     bias = writer.constant("bias", np.zeros(4, np.float32))
-    made = writer.tensor("made", (1, 3, 5, 4), "FLOAT32")
+    made = writer.tensor("made", (1, 3, 4, 4), "FLOAT32")
     options = schema.Conv2DOptionsT(strideW=1, strideH=1, dilationWFactor=1, dilationHFactor=1)
     writer.operator("CONV_2D", [given, weights, bias], [made], options)
     order = writer.constant("order", np.array([0, 3, 1, 2], np.int32))
-    moved = writer.tensor("moved", (1, 4, 3, 5), "FLOAT32")
+    moved = writer.tensor("moved", (1, 4, 3, 4), "FLOAT32")
     writer.operator("TRANSPOSE", [made, order], [moved], schema.TransposeOptionsT())
-    shape = writer.constant("shape", np.array([1, 60], np.int32))
-    flat = writer.tensor("flat", (1, 60), "FLOAT32")
-    writer.operator("RESHAPE", [moved, shape], [flat], schema.ReshapeOptionsT(newShape=[1, 60]))
-    last = writer.constant("last", np.ones((2, 60), np.float32))
-    scores = writer.tensor("scores", (1, 2), "FLOAT32")
-    writer.operator("FULLY_CONNECTED", [flat, last], [scores], schema.FullyConnectedOptionsT())
-    return writer.content([given], [scores])
+    count = 48 if flat else 4
+    rows = writer.tensor("rows", (48 // count, count), "FLOAT32")
+    shape = writer.constant("shape", np.array([48 // count, count], np.int32))
+    writer.operator("RESHAPE", [moved, shape], [rows], schema.ReshapeOptionsT())
+    last = np.zeros((2, count), np.float32)
+    last[0, 24:36] = last[0, :1] = 1  # all places of the third channel, and one of the first
+    scores = writer.tensor("scores", (48 // count, 2), "FLOAT32")
+    inputs = [rows, writer.constant("last", last)]
+    writer.operator("FULLY_CONNECTED", inputs, [scores], schema.FullyConnectedOptionsT())
+    return Graph(writer.content([given], [scores]))
+
+
+def test_channels_that_are_moved_before_the_last_layer_are_followed() -> None:
+    graph = moving(flat=True)
+    rows = np.random.default_rng(0).normal(size=(20, 3, 4, 2)).astype(np.float32)
+    scores, given = graph.outputs[0], np.eye(2)[np.zeros(20, int)]
+    found = group_slices(graph, rows, np.zeros(20, np.int64), (scores, given), 0.25)[0]
+    assert found.neurons[graph.operators[0].outputs[0]].tolist() == [False, False, True, False]
 
 
 def test_a_layer_whose_channels_cannot_be_followed_is_refused() -> None:
-    content, rows = with_moved_channels(), np.ones((4, 3, 5, 2), np.float32)
-    network = replace(
-        judged("example").network,
-        content=content,
-        original=content,
-        rows=rows,
-        original_rows=rows,
-    )
+    graph = moving(flat=False)
+    rows, groups = np.ones((4, 3, 4, 2), np.float32), np.zeros(4, np.int64)
+    scores, layer = graph.outputs[0], graph.operators[0].outputs[0]
+    slices = group_slices(graph, rows, groups, (scores, np.eye(2)[groups]), 0.5)
+    network = FakeQuantizedNetwork(graph, (layer,))
+    oracle = Oracle(rows, np.zeros((4, 1, 3, 4, 4), np.float32), groups)
     with pytest.raises(UserError, match=r"tensor 'made' of CONV_2D .* cannot be followed"):
-        fit_dare(network, None, np.random.default_rng(0), untold)
+        tuned(network, oracle, slices, Tuning(1, 0.1), np.random.default_rng(0), untold)
 
 
 def test_a_factor_of_one_channel_gets_what_all_channels_contribute() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 
 Real = NDArray[np.float64]
+
+_MOVING = frozenset({"RESHAPE", "TRANSPOSE"})
+"""Operators whose output has the values of their first input at other places."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +113,20 @@ def network_slice(
         made = layer.outputs[0]
         if made not in contributions:
             continue
-        ends = np.sign(contributions[made] * neurons[made])
-        if layer.name in WEIGHTED and graph.tensors[layer.inputs[1]].constant:
+        of_channels = _of_channels(contributions[made], neurons[made])
+        ends = np.sign(of_channels * neurons[made])
+        if layer.name in _MOVING:
+            found = list(_moved_back(graph, layer, contributions[made], neurons))
+        elif layer.name in WEIGHTED and graph.tensors[layer.inputs[1]].constant:
             weights = np.sign(graph.tensors[layer.inputs[1]].real(graph.values(layer.inputs[1])))
             scores, passed = _weighted(layer, weights, ends, np.sign(neurons[layer.inputs[0]]))
             synapses[layer.inputs[1]] = _largest(scores, share)
             kept[made] = _led_to(layer, synapses[layer.inputs[1]])
             found = [(layer.inputs[0], passed)]
         else:
-            found = list(_passed_on(graph, layer, contributions[made], ends, neurons))
+            found = list(_passed_on(graph, layer, of_channels, ends, neurons))
         for tensor, of in found:
-            contributions[tensor] = contributions.get(tensor, 0.0) + of
+            contributions[tensor] = _sum(of, contributions.get(tensor), neurons[tensor])
     return NetworkSlice(synapses, kept)
 
 
@@ -186,6 +193,41 @@ def _weighted(one: GraphOp, signs: Real, ends: Real, starts: Real) -> tuple[Real
     both = ends * np.repeat(starts, times, axis=1)
     passed = both * signs.reshape(-1, ends.shape[1]).sum(axis=0)
     return signs * both.sum(axis=0), passed.reshape(len(ends), -1, times).sum(axis=2)
+
+
+def _of_channels(made: Real, neurons: Real) -> Real:
+    """Return contributions of channels, given those, or those of all values of a tensor."""
+    return np.asarray(made.reshape(len(made), -1, neurons.shape[1]).sum(axis=1))
+
+
+def _sum(one: Real, other: Real | None, neurons: Real) -> Real:
+    """Return the contributions by two readers of a tensor, of which the other one may be none."""
+    if other is None or one.shape == other.shape:
+        return one if other is None else one + other
+    return _of_channels(one, neurons) + _of_channels(other, neurons)
+
+
+def _moved_back(
+    graph: Graph, one: GraphOp, made: Real, neurons: Mapping[int, Real]
+) -> Iterator[tuple[int, Real]]:
+    """Yield the contributions of what RESHAPE or TRANSPOSE reads; none where they are not known.
+
+    Those of all values are moved back. Those of channels are passed on where these stay the last.
+    """
+    given, shape = one.inputs[0], graph.tensors[one.outputs[0]].shape
+    whole, channels = made.shape[1] == prod(shape), neurons[given].shape[1]
+    if one.name == "RESHAPE":
+        if whole:
+            yield given, made
+        elif made.shape[1] % channels == 0:
+            yield given, made.reshape(len(made), -1, channels).sum(axis=1)
+    elif graph.tensors[one.inputs[1]].constant:
+        order = graph.values(one.inputs[1]).astype(int)
+        if whole:
+            axes = 0, *(np.argsort(order) + 1)
+            yield given, made.reshape(-1, *shape).transpose(axes).reshape(len(made), -1)
+        elif order[-1] == len(order) - 1 and made.shape[1] == channels:
+            yield given, made
 
 
 def _passed_on(
