@@ -1,18 +1,26 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conformed_runs import BOARD, constructed_conformance, finding_entry
+from conformed_runs import BOARD, constructed_conformance, finding_entry, finding_fields
+from conforming import ExactArm
 from edgeflare import __version__
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.known_issues import known_issues
 from edgeflare.conform.issue_probe import probed_issues
 from edgeflare.conform.record.conform_document import read_conformance
-from edgeflare.conform.runtime_arms import installed_versions, runtime_arms
+from edgeflare.conform.runtime_arms import (
+    RuntimeArm,
+    RuntimeVersion,
+    installed_versions,
+    runtime_arms,
+)
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.version_table import (
     VersionDocument,
@@ -22,6 +30,7 @@ from edgeflare.conform.version_table import (
     outcome_of,
     since_words,
     version_document,
+    version_outcome,
 )
 from edgeflare.models.runtime_versions import installed_version
 from edgeflare.run.run_directory import RunDirectory
@@ -58,6 +67,31 @@ def test_since_which_version(outcomes: str, said: str) -> None:
 )
 def test_what_became_of_a_finding(said: KernelJudgement, outcome: VersionOutcome) -> None:
     assert outcome_of(said, "wrong values") == outcome
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"symptom": "neighbours"},
+        {"arrangement": ["invoked in another order"]},
+        {"smallest": {**finding_fields()["smallest"], "repeats": False}},
+    ],
+)
+def test_what_one_run_does_not_show_is_not_called_right(
+    run_of_findings: Path, changed: dict[str, Any]
+) -> None:
+    directory = RunDirectory(run_of_findings)
+    stored, _ = stored_models(directory, read_conformance(directory))
+    _, version = installed_version()
+    runtime = RuntimeVersion(version, "ai-edge-litert", Path(sys.executable))
+    sound = RuntimeArm(runtime, "builtin", ExactArm())
+    assert version_outcome(stored, sound) == "right"
+    hidden = replace(stored, finding=finding_entry(**changed))
+    table = version_document([hidden], [sound])
+    (row,) = table.findings
+    assert row.kernels == {sound.name: "not tried"}
+    assert row.since == {"builtin": "not tried"}
+    assert failing_still(constructed_conformance([hidden.finding]), table) == [hidden.finding]
 
 
 @pytest.mark.parametrize(

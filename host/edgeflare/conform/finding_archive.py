@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.bug_report import bug_report
-from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel, stored_model
+from edgeflare.conform.runtime_arms import shows_only
 from edgeflare.conform.verdict.arm_comparison import DEVICE, MeanLimits, MeanSide, Ruler
-from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.operator_verdict import ruler
 from edgeflare.conform.version_table import VersionDocument
 from edgeflare.errors import UserError
@@ -135,15 +134,7 @@ def _require_own_weights(finding: FoundFault, document: ConformDocument) -> None
 
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
     """Refuse a finding that one model of one operator does not show."""
-    why = None
-    if finding.symptom in BESIDE_OTHERS:
-        why = "beside other models in the same process"
-    elif not finding.smallest.repeats:
-        why = "at times, and not again when its model was run once more"
-    elif INVALID_COMMANDS in finding.detail:
-        why = "in what an accelerator's driver logs"
-    if any("invoked" in line for line in finding.arrangement):
-        why = "in an order of invocations"
+    why = shows_only(finding)
     if why is not None:
         raise UserError(
             f"finding {number} shows only {why}, which no script of one model can show: pass on"

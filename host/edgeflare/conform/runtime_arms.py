@@ -15,13 +15,15 @@ from tempfile import TemporaryDirectory
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
+from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import judged_whole
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
@@ -147,3 +149,17 @@ def judged_stored(stored: StoredModel, arm: KernelArm) -> KernelJudgement:
         detail = next(iter(trace.failures.values())).detail
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
     return judged_whole(whole, arm.run([whole])[0], expected)
+
+
+def shows_only(finding: FoundFault) -> str | None:
+    """Return where a finding shows that one run of its model alone does not show; None of others.
+
+    In words that follow "shows only".
+    """
+    if any("invoked" in line for line in finding.arrangement):
+        return "in an order of invocations"
+    if finding.symptom in BESIDE_OTHERS:
+        return "beside other models in the same process"
+    if not finding.smallest.repeats:
+        return "at times, and not again when its model was run once more"
+    return "in what an accelerator's driver logs" if INVALID_COMMANDS in finding.detail else None

@@ -10,7 +10,7 @@ import msgspec
 from edgeflare import __version__
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored
+from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored, shows_only
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.pages.page import Section, Table
 from edgeflare.record.json_types import CountFromOne
@@ -18,13 +18,17 @@ from edgeflare.record.json_types import CountFromOne
 VERSIONS_DOCUMENT: Final = "versions.json"
 VERSIONS_TABLE: Final = "versions.md"
 
-VersionOutcome = Literal["wrong", "otherwise", "right", "refused", "crash", "hang"]
+VersionOutcome = Literal["wrong", "otherwise", "right", "refused", "crash", "hang", "not tried"]
 """What became of a finding: it fails as it did; it is wrong in another way; it is right; the
-runtime refuses its model; its process dies; it does not answer in time."""
+runtime refuses its model; its process dies; it does not answer in time; one run of its model alone
+would not show it."""
+
+_SAY_NOTHING: Final = ("refused", "not tried")
 
 _LEGEND: Final = (
     "Wrong: the least model fails as it was found. Otherwise: it is wrong in another way. Each"
-    " answer is held to exact arithmetic alone."
+    " answer is held to exact arithmetic alone. Not tried: it does not show in one run of its model"
+    " alone."
 )
 
 
@@ -96,6 +100,8 @@ def version_document(
 
 def version_outcome(stored: StoredModel, arm: RuntimeArm) -> VersionOutcome:
     """Return what becomes of a finding on a kernel set of a version."""
+    if shows_only(stored.finding) is not None:
+        return "not tried"
     said = judged_stored(stored, arm.arm)
     return outcome_of(said, stored.finding.symptom)
 
@@ -158,13 +164,17 @@ def since_words(outcomes: Sequence[tuple[str, str]]) -> str:
     """Return what a kernel set's versions come to, such as "right from 2.2.0 on".
 
     Args:
-        outcomes: versions from the oldest, each with what became of a finding. What is refused says
-            nothing.
+        outcomes: versions from the oldest, each with what became of a finding. What is refused or
+            not tried says nothing.
 
     """
-    told = [(version, outcome == "right") for version, outcome in outcomes if outcome != "refused"]
+    told = [
+        (version, outcome == "right")
+        for version, outcome in outcomes
+        if outcome not in _SAY_NOTHING
+    ]
     if not told:
-        return "refused"
+        return outcomes[-1][1]
     changes = [at for at in range(1, len(told)) if told[at][1] != told[at - 1][1]]
     last = "right" if told[-1][1] else "wrong"
     if not changes:
