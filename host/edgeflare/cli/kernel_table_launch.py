@@ -15,7 +15,7 @@ import typer
 
 from edgeflare.cli.conform_options import DEFAULT_SECONDS
 from edgeflare.cli.console import Console, result
-from edgeflare.cli.interruptible import INTERRUPTED, stopped_by
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.progress import say
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed
@@ -83,7 +83,7 @@ def tabulate_kernels(
     if models is None and seconds is None:
         seconds = DEFAULT_SECONDS
     most = models or MODELS_PER_CELL * len(cells)
-    with ExitStack() as stack:
+    with as_ctrl_c(), ExitStack() as stack:
         arms = _arms(versions, stack, console)
         status = stack.enter_context(console.status("drawing models"))
 
