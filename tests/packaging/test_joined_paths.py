@@ -346,6 +346,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/runtime_versions.py _make: mkdtemp(prefix=f'.{name}-', dir=folder.parent)": (
         "a temporary folder of ours"
     ),
+    "models/runtime_versions.py _put: f'{made.name}-broken'": "a temporary folder of ours",
     "models/runtime_versions.py runtime_python: name": "held to `is_version` where it is read",
     "models/runtime_versions.py runtime_python: sys.executable": SYSTEM,
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
