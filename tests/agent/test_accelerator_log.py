@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from edgeflare_agent.runtime.compiled.compiled_runtime import AcceleratorLog
+from edgeflare_agent.runtime.compiled.accelerator_model import AcceleratorLog
 from edgeflare_agent.runtime.stderr_record import recorded_stderr
 
 

@@ -22,8 +22,8 @@ from edgeflare_agent.runtime import (
     Options,
     WorkerLost,
 )
-from edgeflare_agent.runtime.compiled import compiled_runtime
-from edgeflare_agent.runtime.compiled.compiled_runtime import AcceleratedModel, AcceleratorLost
+from edgeflare_agent.runtime.compiled import accelerator_model
+from edgeflare_agent.runtime.compiled.accelerator_model import AcceleratedModel, AcceleratorLost
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter, write_state_model
 
@@ -236,7 +236,7 @@ def test_shapes_that_it_refuses_are_a_refusal_of_the_model(monkeypatch: pytest.M
     def refuse(*_: object) -> None:
         raise ValueError("New shape is not\ncompatible with current shape.")
 
-    monkeypatch.setattr(compiled_runtime, "_compiled", refuse)
+    monkeypatch.setattr(accelerator_model, "_compiled", refuse)
     with pytest.raises(ModelRejected, match="refuses it: New shape is not compatible"):
         AcceleratedModel(WORDS.read_bytes(), Options("compiled-cpu"))
 
@@ -274,13 +274,13 @@ def test_the_cpu_of_a_compiled_model_is_xnnpack(path: Path, kernels: Kernels) ->
 
 def test_variables_are_reset_by_compiling_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
-    before = compiled_runtime._compiled
+    before = accelerator_model._compiled
 
     def counted(*given: Any) -> Any:
         compiled.append(given)
         return before(*given)
 
-    monkeypatch.setattr(compiled_runtime, "_compiled", counted)
+    monkeypatch.setattr(accelerator_model, "_compiled", counted)
     model = AcceleratedModel(WORDS.read_bytes(), Options("compiled-cpu"))
     model.reset()
     assert len(compiled) == 1

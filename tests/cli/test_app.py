@@ -32,7 +32,7 @@ EDGEFLARE = {
     "edgeflare.cli",
     "edgeflare.cli.address_space",
     "edgeflare.cli.app",
-    "edgeflare.cli.console",
+    "edgeflare.cli.quiet",
     "edgeflare.crash_report",
     "edgeflare.errors",
     "edgeflare.regular_file",

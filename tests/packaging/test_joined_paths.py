@@ -290,7 +290,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "matrix_path: f'{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/runs_on_fleet.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
-    "cli/console.py _silence: os.devnull": SYSTEM,
+    "cli/quiet.py _silence: os.devnull": SYSTEM,
     "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,
     "pages/html_page.py packaged: name": OF_OURS,
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,

@@ -110,7 +110,7 @@ _OF_THE_PACKAGE = frozenset(
 
 _OF_THE_COMMAND = frozenset(
     {
-        "cli/console.py",
+        "cli/quiet.py",
         "devices/bundle/wheels.py",
         "devices/transports/child_agent.py",
         "devices/transports/ssh.py",

@@ -21,10 +21,10 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare_agent.runtime.compiled import compiled_runtime
-from edgeflare_agent.runtime.compiled.compiled_runtime import AcceleratedModel
-from edgeflare_agent.runtime.micro import micro_runtime
-from edgeflare_agent.runtime.micro.micro_runtime import MicroModel
+from edgeflare_agent.runtime.compiled import accelerator_model
+from edgeflare_agent.runtime.compiled.accelerator_model import AcceleratedModel
+from edgeflare_agent.runtime.micro import micro_model
+from edgeflare_agent.runtime.micro.micro_model import MicroModel
 from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from fault_injection import Planted, broken
@@ -211,7 +211,7 @@ def faulty(content: bytes, options: Options, planted: Planted) -> bytes:
 
 def plant(planted: Planted) -> None:
     """Put a fault into this process's runtimes."""
-    compiled, opened = compiled_runtime._compiled, MicroModel.__init__
+    compiled, opened = accelerator_model._compiled, MicroModel.__init__
 
     def compiled_with_fault(content: bytes, options: Options) -> Any:
         content = faulty(content, options, planted)
@@ -222,8 +222,8 @@ def plant(planted: Planted) -> None:
     def opened_with_fault(model: MicroModel, content: bytes, options: Options) -> None:
         opened(model, faulty(content, options, planted), options)
 
-    setattr(compiled_runtime, "_compiled", compiled_with_fault)  # noqa: B010
-    setattr(micro_runtime.MicroModel, "__init__", opened_with_fault)  # noqa: B010
+    setattr(accelerator_model, "_compiled", compiled_with_fault)  # noqa: B010
+    setattr(micro_model.MicroModel, "__init__", opened_with_fault)  # noqa: B010
 
 
 def count_inputs(path: Path) -> None:

@@ -13,7 +13,7 @@ from typer.main import get_group
 
 from edgeflare import __version__
 from edgeflare.cli.address_space import require_address_space
-from edgeflare.cli.console import Quietable
+from edgeflare.cli.quiet import Quietable
 
 _RICH_MARKUP: Final = "markdown"
 

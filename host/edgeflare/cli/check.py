@@ -25,10 +25,11 @@ from edgeflare.check.pair_check import PairCheck, check_request, command_about
 from edgeflare.check.sections import Named
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
 from edgeflare.cli.progress import ProgressDisplay, observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError

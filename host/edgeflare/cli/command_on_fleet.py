@@ -10,11 +10,12 @@ from typing import Final
 
 from rich.markup import escape
 
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import run_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
+from edgeflare.cli.quiet import result
 from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.errors import UserError

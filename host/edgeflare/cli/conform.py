@@ -22,13 +22,14 @@ from edgeflare.cli.conformance_launch import (
     run_requested_conformance,
     try_conformance,
 )
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_table_launch import tabulate_kernels
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators

@@ -15,11 +15,12 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interrupt_error, interruptible
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.progress import observe, say
+from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import OpenedConformance, open_conformance

@@ -11,10 +11,11 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say
+from edgeflare.cli.quiet import result
 from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed, tried_on, write_versions

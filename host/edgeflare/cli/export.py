@@ -11,7 +11,8 @@ import typer
 
 from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_run
-from edgeflare.cli.console import Quiet, result, unless_damaged
+from edgeflare.cli.console import unless_damaged
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError

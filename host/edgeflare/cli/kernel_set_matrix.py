@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import say
+from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile

@@ -14,9 +14,10 @@ import msgspec
 import typer
 
 from edgeflare.cli.conform_options import DEFAULT_SECONDS
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.progress import say
+from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conformance_arms import open_conformance

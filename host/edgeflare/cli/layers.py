@@ -11,9 +11,10 @@ import typer
 
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import ProgressDisplay, observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.completion import complete_run
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import (
     AllowOtherHost,
     Overwrite,

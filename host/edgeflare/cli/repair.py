@@ -15,7 +15,7 @@ from msgspec import structs
 from edgeflare.bench.bench_runs import check_folder, claimed_folder
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import pair_options, repair_options, run_options
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import (
     INTERRUPTED,
     as_ctrl_c,
@@ -24,6 +24,7 @@ from edgeflare.cli.interruptible import (
     stopped_by,
 )
 from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.repair_presentation import print_repair
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile

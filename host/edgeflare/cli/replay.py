@@ -16,12 +16,13 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, kernel_set_runner
 from edgeflare.cli.matrix_options import is_matrix, of_kernel_set
 from edgeflare.cli.option_values import require_one_of
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.replay_launch import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.core.interrupt import INTERRUPTED_BY

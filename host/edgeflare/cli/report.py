@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from edgeflare.cli.completion import complete_run
-from edgeflare.cli.console import Console, Quiet, result, unless_damaged
+from edgeflare.cli.console import Console, unless_damaged
 from edgeflare.cli.presentation import Reported, extra_needed
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.diagnose.layers.layers_document import LAYERS
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.pages.job_annotations import job_annotations

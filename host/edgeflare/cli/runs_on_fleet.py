@@ -11,12 +11,13 @@ import typer
 
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import Grid
-from edgeflare.cli.console import Console, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.progress import say, watch_runs
+from edgeflare.cli.quiet import result
 from edgeflare.errors import UserError
 from edgeflare.fleet.grid_job import GridJob
 from edgeflare.fleet.work_units import RUN

@@ -12,7 +12,7 @@ from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.screening_answers import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
-from edgeflare.cli.console import Console, Quiet, result
+from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds, user_words
 from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED
@@ -23,6 +23,7 @@ from edgeflare.cli.kernel_set_matrix import (
 )
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_launch import RequestedSearch, run_search, search_exit_code, try_search
 from edgeflare.cli.search_options import make_plan, require_whole
