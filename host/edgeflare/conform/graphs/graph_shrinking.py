@@ -168,8 +168,15 @@ def _handing_on(now: GraphTrial, place: int, source: int | None) -> GraphTrial:
 
 
 def _without_output(now: GraphTrial) -> Iterator[GraphTrial]:
+    """Yield graphs with an output less, of those that an operator reads too.
+
+    A result that nothing reads is an arrangement of its own, of which other faults come.
+    """
     graph = now.model.graph
-    for at in range(len(graph.outputs)) if len(graph.outputs) > 1 else ():
+    read = {at for node in graph.nodes for at in node.inputs}
+    for at, tensor in enumerate(graph.outputs) if len(graph.outputs) > 1 else ():
+        if tensor not in read:
+            continue
         kept = (*graph.outputs[:at], *graph.outputs[at + 1 :])
         yield GraphTrial(replace(now.model, graph=replace(graph, outputs=kept)), now.trace)
 
