@@ -11,7 +11,7 @@ seed, so that nothing is drawn; points are rounded to inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -23,15 +23,14 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement_inputs import JudgedSet
-
-if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second
-    from edgeflare.whitebox.pair_translation import TranslatedPair
+from edgeflare.search.baselines.gradient_sign_attacks import loss_weights
 
 RADIUS: Final = 8.0
 """The most that a value changes, in levels: usual for photographs."""
 
 _STEP, _STEPS = 2.0, 20
-"""Levels that a step of PGD changes each value by, and steps; the paper's for photographs."""
+"""Levels that a step of PGD changes each value by, and how many steps it takes; the paper's for
+photographs."""
 
 _CHECKED = 8
 """Seeds by which the translation of a model is held to what the runtime computes."""
@@ -81,25 +80,25 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
     labels = [seeds.original[at].decision or 0 for at in places]
     inputs, ids = seeds.inputs[places], [int(seeds.seed_ids[at]) for at in places]
     space = opened.pair.interface.domain.space
-    kept: dict[str, list[int]] = {"none": [], "fgsm": [], "pgd": []}
+    attacks = {"none": (0, 0.0), "fgsm": (1, RADIUS), "pgd": (_STEPS, _STEP)}
+
+    def kept(content: bytes) -> dict[str, int]:
+        found = {}
+        with open_candidate(content, opened) as model:
+            ascend = _ascent(model, opened, inputs[:_CHECKED])
+            for name, (steps, step) in attacks.items():
+                pairs = zip(inputs, labels, strict=True)
+                moved = [_attacked(row, at, ascend, space, steps, step) for row, at in pairs]
+                answers = zip(model.answers(np.stack(moved), ids), labels, strict=True)
+                found[name] = sum(answer.decision == label for answer, label in answers)
+        return found
+
     try:
-        for content in (before, after):
-            with open_candidate(content, opened) as model:
-                ascend = _ascent(model, opened, inputs[:_CHECKED])
-                for name, steps, step in (
-                    ("none", 0, 0.0),
-                    ("fgsm", 1, RADIUS),
-                    ("pgd", _STEPS, _STEP),
-                ):
-                    pairs = zip(inputs, labels, strict=True)
-                    moved = [_attacked(row, at, ascend, space, steps, step) for row, at in pairs]
-                    answers = model.answers(np.stack(moved), ids)
-                    right = zip(answers, labels, strict=True)
-                    kept[name].append(sum(answer.decision == label for answer, label in right))
+        old, new = kept(before), kept(after)
     except UserError as refused:
         return Robustness(why_not=str(refused))
     return Robustness(
-        asked=len(places), kept={name: Attacked(*counts) for name, counts in kept.items()}
+        asked=len(places), kept={name: Attacked(old[name], new[name]) for name in attacks}
     )
 
 
@@ -127,7 +126,7 @@ def _ascent(model: CandidateModel, opened: OpenedPair, some: Input) -> Ascend:
         UserError: the extra is missing, or the model or what stands before it has no gradient.
 
     """
-    from edgeflare.whitebox.pair_translation import (  # noqa: PLC0415 - an extra
+    from edgeflare.whitebox.pair_translation import (  # noqa: PLC0415 - needs jax
         ArmToTranslate,
         TranslatedPair,
     )
@@ -140,15 +139,11 @@ def _ascent(model: CandidateModel, opened: OpenedPair, some: Input) -> Ascend:
     told = ArmToTranslate(
         str(model.path), opened.ensemble[0], shape, arm.encoder, arm.decoder, rows
     )
-    translated: TranslatedPair = TranslatedPair({Arm.TWIN: told}, space.level)
+    translated = TranslatedPair({Arm.TWIN: told}, space.level)
 
     def ascend(one: Input, label: int) -> Real:
         (answered,) = translated.answered(TranslatedQuery([one], None))
-        scores = answered.scores[Arm.TWIN].copy()
-        scores[label] = -np.inf
-        weights = np.exp(scores - scores.max())
-        weights /= weights.sum()
-        weights[label] = -1.0
+        weights = loss_weights(answered.scores[Arm.TWIN], label)
         return np.asarray(translated.answer(GradientQuery(one, Arm.TWIN, weights)))
 
     return ascend

@@ -121,16 +121,26 @@ def _label(told: TranslatedOutcome) -> int:
 
 
 def _loss_gradient(input_: Input, told: TranslatedOutcome, label: int) -> WhiteboxGenerator[Real]:
-    """Return the gradient of the original's cross entropy, but for its length.
-
-    The cross entropy's gradient by the scores is p - e, p being the probabilities and e the label's
-    unit vector. Divided by 1 - p[label] it is what is asked for here, so that it does not vanish
-    where the original is sure.
-    """
-    scores = told.scores[Arm.ORIGINAL].copy()
-    scores[label] = -np.inf
-    weights = np.exp(scores - scores.max())
-    weights /= weights.sum()
-    weights[label] = -1.0
+    """Return the gradient of the original's cross entropy, but for its length."""
+    weights = loss_weights(told.scores[Arm.ORIGINAL], label)
     answer: Real = yield GradientQuery(input_, Arm.ORIGINAL, weights)
     return answer
+
+
+def loss_weights(scores: Real, label: int) -> Real:
+    """Return the gradient of the cross entropy at a label by the scores, but for its length.
+
+    It is p - e, p being the probabilities and e the label's unit vector. Divided by 1 - p[label] it
+    is what is returned, so that it does not vanish where the model is sure.
+
+    Args:
+        scores: (choices,), before a last softmax.
+        label: the choice.
+
+    """
+    others = scores.copy()
+    others[label] = -np.inf
+    weights: Real = np.exp(others - others.max())
+    weights /= weights.sum()
+    weights[label] = -1.0
+    return weights
