@@ -19,6 +19,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.record.folder import FolderKind
+from edgeflare.repair.builtin_methods import CandidateDetails
 from edgeflare.repair.candidate_choice import verdict
 from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
 from edgeflare.repair.judging.judgement import Figures
@@ -33,7 +34,6 @@ from edgeflare.repair.repair_document import (
     read_repair,
     repair_bytes,
 )
-from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.repair.repair_output import MODEL, RECIPE, write_document, write_pair, write_repaired
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_requirements import (

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.repair.repair_methods import METHOD_HELP, Target
+from edgeflare.repair.builtin_methods import METHOD_HELP, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 
 Source = Annotated[

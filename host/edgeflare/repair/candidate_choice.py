@@ -17,6 +17,7 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
+from edgeflare.repair.builtin_methods import NO_DETAILS
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
 from edgeflare.repair.device_judgement import latency_on, refusal_by
 from edgeflare.repair.fitting.quantizer import candidate_fault
@@ -32,7 +33,6 @@ from edgeflare.repair.repair_candidate import (
 )
 from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import OnDevice, TriedCandidate
-from edgeflare.repair.repair_methods import NO_DETAILS
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.statistics.binomial import sign_test
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from edgeflare.errors import UserError
+from edgeflare.repair.builtin_methods import METHODS, CandidateDetails, RewriteDetails
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
 from edgeflare.repair.fitting.own_steps import give_own_steps
@@ -18,7 +19,6 @@ from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding,
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
 from edgeflare.repair.repair_method import OTHERS, fitted_by_other, method_kind
-from edgeflare.repair.repair_methods import METHODS, CandidateDetails, RewriteDetails
 from edgeflare.repair.repair_request import RepairRequest
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import EdgeFlareError
+from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
 from edgeflare.repair.fitting.float_model import Recipe
-from edgeflare.repair.repair_methods import NO_DETAILS, CandidateDetails
 
 ReportProgress = Callable[[str, int, int], None]
 """Is called with the name of a step, how much of it is done, and how much there is; may raise

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from edgeflare.class_registry import InstalledClasses
 from edgeflare.errors import EdgeFlareError, UserError, suggestion
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.builtin_methods import METHODS, MethodKind
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.repair_candidate import EnoughTried, StepProgress
-from edgeflare.repair.repair_methods import METHODS, MethodKind
 
 
 class RepairMethod(ABC):

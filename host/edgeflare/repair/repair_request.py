@@ -7,9 +7,9 @@ from typing import Annotated, Final
 import msgspec
 
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare.repair.builtin_methods import Target
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
 from edgeflare.repair.repair_method import method_kind
-from edgeflare.repair.repair_methods import Target
 
 
 class RepairRequest(msgspec.Struct, frozen=True):

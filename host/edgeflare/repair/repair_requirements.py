@@ -12,8 +12,8 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.builtin_methods import METHODS
 from edgeflare.repair.fitting.quantized_network import matched_layers
-from edgeflare.repair.repair_methods import METHODS
 from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from edgeflare.replay.past_run import PastRun
 

@@ -16,6 +16,7 @@ from msgspec import structs
 from edgeflare.errors import UserError
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.page import Facts, Section, Sentences, Table
+from edgeflare.repair.builtin_methods import CandidateDetails
 from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.repair_page import repair_page
@@ -37,7 +38,6 @@ from edgeflare.repair.repair_document import (
     TriedCandidate,
     read_repair,
 )
-from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.run.run_directory import RunDirectory
 from judgements import of_all, one_set
 from parsed_pages import Parsed, asks_for_nothing, well_formed

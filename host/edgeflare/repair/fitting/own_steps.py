@@ -25,9 +25,9 @@ from edgeflare.diagnose.tensor_ties import (
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.builtin_methods import Rewrite
 from edgeflare.repair.fitting.activation_ranges import fit_groups
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.repair_methods import Rewrite
 
 _NARROWER = 0.7
 """A step of its own is kept where it is at most so much of the one before."""

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.models.model_file import read_model_file
+from edgeflare.repair.builtin_methods import CandidateDetails
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
     NoCandidate,
     RepairCandidate,
     StepProgress,
 )
-from edgeflare.repair.repair_methods import CandidateDetails
 from edgeflare.repair.shift_details import (
     ABSTAINING,
     MIXTURE_ONLY,

@@ -1,7 +1,7 @@
-"""The methods of a repair: their names, what they do to the file, and what they say of candidates.
+"""The built-in methods of a repair: what they do to the file, and what they say of candidates.
 
-A method is one of `METHODS`. What makes its candidates is planned in `candidate_plans`, and fitted
-by a module of its own.
+What makes the candidates of each is planned in `candidate_plans`, and fitted by a module of its
+own. Those of other packages are in `repair_method`.
 """
 
 from __future__ import annotations
@@ -15,20 +15,6 @@ import msgspec
 from edgeflare.record.json_types import Amount
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.shift_details import ShiftDetails
-
-Method = Literal[
-    "auto",
-    "shifts",
-    "ranges",
-    "rounding",
-    "bias",
-    "rewrites",
-    "precision",
-    "weights-only",
-    "dare",
-    "fmt",
-]
-"""What a user asks for: a method, or all."""
 
 METHOD_HELP: Final = (
     "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
