@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -139,11 +140,11 @@ class FakeQuantizedNetwork:
 
     def each_batch(self, rows: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.float32], ...]]:
         """Yield what `evaluate` returns of some inputs after the other."""
-        values = jax.jit(self.values)
         for begin in range(0, len(rows), _AT_ONCE):
             some = rows[begin : begin + _AT_ONCE]
             filled = np.resize(some, (_AT_ONCE, *some.shape[1:]))  # of one shape, compiled once
-            yield tuple(np.asarray(value)[: len(some)] for value in values(self.parameters, filled))
+            made = self._compiled_values(self.parameters, filled)
+            yield tuple(np.asarray(value)[: len(some)] for value in made)
 
     def written(self, content: bytes, parameters: Parameters) -> bytes:
         """Return the network's file with other parameters, as long as it was.
@@ -172,7 +173,11 @@ class FakeQuantizedNetwork:
                 _write_bias(edit, graph, layer, np.asarray(parameters.biases[tensor]), step)
         return edit.content()
 
-    @property
+    @cached_property
+    def _compiled_values(self) -> Array:
+        return jax.jit(self.values)
+
+    @cached_property
     def _from_zero(self) -> frozenset[int]:
         return frozenset(at for at, ends in self.parameters.ranges.items() if not ends[0])
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
+from edgeflare.whitebox.differentiable_network import needed_layers
 
 Real = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def group_slices(
         UserError: an operator has no translation.
 
     """
-    layers = FakeQuantizedNetwork(graph, criterion[:1]).layers
+    layers = needed_layers(graph, criterion[:1])
     network = FakeQuantizedNetwork(graph, [layer.outputs[0] for layer in layers])
     batches = [
         neuron_values(graph, layers, dict(zip(network.outputs, values, strict=True)))
