@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 
 import numpy as np
@@ -39,15 +39,13 @@ from edgeflare.repair.judging.fairness import (
     falls_surely,
     require_rates,
 )
-from edgeflare.repair.judging.judgement_inputs import SeedSplit, split_seeds
-from edgeflare.repair.post_training.fmt import TuningRows, fit_fmt
-from edgeflare.repair.post_training.mean_distillation import distil_mean
+from edgeflare.repair.judging.judgement_inputs import SeedSplit, decisions, split_seeds
+from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
-from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan
-from edgeflare.run.run_document import RunDevice
+from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
 
 MOST_LOST = 0.01
 """The share of accuracy that a written candidate loses at most on held-out rows."""
@@ -59,17 +57,24 @@ elsewhere."""
 _MOST_ROWS = 20_000
 """Rows to tune with, at most."""
 
+_AS_WELL = 0.01
+"""How much more bias the plain candidate may have and still be taken, since it is simpler."""
+
 _BEFORE = "before"
 _DISTILLED = "distilled-mean"
+_FMT = "fmt"
 _STEPS = (200, 600, 1800)
 
-_AS_WELL = 0.01
-"""The bias that the plain candidate may have more and still do as well."""
+_CHOOSE, _JUDGE, _FRESH = "choose", "judge", "fresh"
+"""Parts of the rows, as the figures of a model name them."""
 
 _Rows = tuple[NDArray[np.generic], Labels]
 """Inputs and their labels."""
 
 _Make = Callable[[StepProgress], bytes]
+
+_Decide = Callable[[CandidateModel, NDArray[np.generic]], Labels]
+"""Returns a decision about each input."""
 
 
 def repair_fairness(
@@ -124,10 +129,14 @@ def _opened(
     opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
     require_seeds(pair.name, len(opened.seeds))
     labels = _known_labels(opened, opened.seeds)
-    rng = np.random.default_rng(request.rng_seed)
-    attribute = Attribute(np.asarray(opened.seeds.inputs), request.groups)
+    inputs, rng = np.asarray(opened.seeds.inputs), np.random.default_rng(request.rng_seed)
+    attribute, split = Attribute(inputs, request.groups), split_seeds(labels, rng)
+    parts = {_CHOOSE: np.concatenate([split.fit, split.choose]), _JUDGE: split.judge}
+    rows = {part: (inputs[places], labels[places]) for part, places in parts.items()}
     fresh = fresh_seeds(opened, request)
-    judging = _Judging(opened, attribute, split_seeds(labels, rng), labels, fresh, request)
+    if fresh is not None:
+        rows[_FRESH] = np.asarray(fresh.inputs), _known_labels(opened, fresh)
+    judging = _Judging(opened, attribute, split, rows, request)
     judging.require_rates()
     return judging
 
@@ -164,8 +173,7 @@ class _Judging:
         opened: the pair and its devices.
         attribute: what is to decide less.
         split: the parts of the seeds.
-        labels: labels of all seeds.
-        fresh: labelled inputs that nobody chose; None for none.
+        rows: those that choose, those that judge and those of `--test`, if any, by part.
         request: the settings.
 
     """
@@ -173,8 +181,7 @@ class _Judging:
     opened: OpenedPair
     attribute: Attribute
     split: SeedSplit
-    labels: Labels
-    fresh: Seeds | None
+    rows: Mapping[str, _Rows]
     request: RepairRequest
 
     def outcome(self, progress: ReportProgress) -> RepairOutcome:
@@ -188,17 +195,16 @@ class _Judging:
             contents[name] = make(partial(progress, name))
             seconds[name] = round(monotonic() - begun, 3)
         progress("candidates", len(makers), len(makers))
-        rows = {name: self._row(name, content) for name, content in contents.items()}
-        rows[MEAN_OF_BOTH] = self._row(MEAN_OF_BOTH, before, both=True)
-        chosen = self._chosen(rows)
-        written, why = self._verdict(contents, chosen)
-        devices = self.opened.devices
+        decided = {name: self._decided(made, self._decisions) for name, made in contents.items()}
+        decided[MEAN_OF_BOTH] = self._decided(before, self._mean_decisions)
+        rows = {name: self._row(name, of_parts) for name, of_parts in decided.items()}
+        chosen = chosen_candidate(rows, plain=self.request.method == "auto")
+        written, why = self._verdict(decided, chosen)
+        devices = self.opened.devices if written else ()
         made = FairnessRepair(
             columns=self.attribute.columns,
             rows=tuple(rows.values()),
-            devices=tuple(self._on(device, contents[chosen]) for device in devices)
-            if written
-            else (),
+            devices=tuple(self._on(device, contents[chosen]) for device in devices),
         )
         tried = tuple(
             TriedCandidate(name=name, seconds=took, bytes=len(contents[name]))
@@ -210,128 +216,85 @@ class _Judging:
 
     def require_rates(self) -> None:
         """Refuse parts of the seeds, and rows of `--test`, by which candidates are not judged."""
-        parts = {"a group of the seeds that choose": self._choosing}
-        parts["a group of the seeds that judge"] = self._judging
-        if self._fresh is not None:
-            self.attribute.require_known(self._fresh[0])
-            parts["--test: a group"] = self._fresh
-        for of, (inputs, labels) in parts.items():
+        for part, (inputs, labels) in self.rows.items():
+            if part == _FRESH:
+                self.attribute.require_known(inputs)
+            of = "--test: a group" if part == _FRESH else f"a group of the seeds that {part}"
             require_rates(of, labels, self.attribute.first(inputs), self._favourable)
 
     def _makers(self, content: bytes) -> dict[str, _Make]:
         """Return what makes each candidate, by its name."""
-        fit = drawn_part(self.split.fit, _MOST_ROWS, np.random.default_rng(self.request.rng_seed))
+        fit = drawn_part(self.split.fit, _MOST_ROWS, self._new_rng())
         table = TuningRows(np.asarray(self.opened.seeds.inputs)[fit], self.attribute, self._encoded)
+
+        @cache
+        def prepared(both: bool) -> FMT:
+            return FMT(content, table, both=both, percent=self.request.slice, rng=self._new_rng())
+
         makers: dict[str, _Make] = {
-            f"fmt-{'both' if both else 'one'}-{steps}": partial(
-                self._fitted, content, table, both, steps
+            f"{_FMT}-{'both' if both else 'one'}-{steps}": partial(
+                lambda both, steps, told: prepared(both).tuned(steps, told), both, steps
             )
             for both in (False, True)
             for steps in _STEPS
         }
-        rng = np.random.default_rng(self.request.rng_seed)
-        return {**makers, _DISTILLED: partial(distil_mean, content, table, rng)}
+        return {**makers, _DISTILLED: partial(distil_mean, content, table, self._new_rng())}
 
-    def _fitted(
-        self, content: bytes, table: TuningRows, both: bool, steps: int, told: StepProgress
-    ) -> bytes:
-        rng, percent = np.random.default_rng(self.request.rng_seed), self.request.slice
-        return fit_fmt(
-            content, table, both=both, steps=steps, percent=percent, rng=rng, progress=told
-        )
+    def _new_rng(self) -> np.random.Generator:
+        """Return a generator of the repair's seed: each candidate has the same draws of its own."""
+        return np.random.default_rng(self.request.rng_seed)
 
     def _encoded(self, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
-        some = self.opened.seeds.seed_ids[0]
-        return self.opened.panel.rows(Arm.TWIN, inputs, [some] * len(inputs))
+        return self.opened.panel.rows(Arm.TWIN, inputs, self._ids(len(inputs)))
 
-    def _row(self, name: str, content: bytes, *, both: bool = False) -> FairnessRow:
-        """Return the figures of a model on the host, or of its two answers' mean."""
+    def _ids(self, count: int) -> list[int]:
+        """Return a seed for each input: a model with one input has nothing else of a seed."""
+        return [self.opened.seeds.seed_ids[0]] * count
+
+    def _decided(self, content: bytes, decide: _Decide) -> dict[str, Labels]:
+        """Return what a model decides on the host, by part of the rows."""
         with open_candidate(content, self.opened) as model:
-            choose, judge, fresh = (
-                None if part is None else self._fairness(model, part, both=both)
-                for part in (self._choosing, self._judging, self._fresh)
-            )
-        assert choose is not None  # noqa: S101 - fresh alone may be
-        assert judge is not None  # noqa: S101
-        return FairnessRow(name=name, choose=choose, judge=judge, fresh=fresh)
+            return {part: decide(model, inputs) for part, (inputs, _) in self.rows.items()}
 
-    @property
-    def _choosing(self) -> _Rows:
-        return self._seeds_at(np.concatenate([self.split.fit, self.split.choose]))
+    def _decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
+        return decisions(model.answers(inputs, self._ids(len(inputs))))
 
-    @property
-    def _judging(self) -> _Rows:
-        return self._seeds_at(self.split.judge)
-
-    @property
-    def _fresh(self) -> _Rows | None:
-        if self.fresh is None:
-            return None
-        return np.asarray(self.fresh.inputs), _known_labels(self.opened, self.fresh)
-
-    @property
-    def _held_out(self) -> _Rows:
-        parts = [self._judging, *([] if self._fresh is None else [self._fresh])]
-        inputs, labels = zip(*parts, strict=True)
-        return np.concatenate(inputs), np.concatenate(labels)
-
-    def _seeds_at(self, part: NDArray[np.int64]) -> _Rows:
-        return np.asarray(self.opened.seeds.inputs)[part], self.labels[part]
-
-    def _fairness(self, model: CandidateModel, rows: _Rows, *, both: bool = False) -> Fairness:
-        inputs, labels = rows
-        decisions = self._decisions(model, inputs, both=both)
-        return fairness(decisions, labels, self.attribute.first(inputs), self._favourable)
-
-    def _decisions(
-        self, model: CandidateModel, inputs: NDArray[np.generic], *, both: bool = False
-    ) -> Labels:
-        """Return what a model decides, or what the mean of its two answers does."""
-        ids = [self.opened.seeds.seed_ids[0]] * len(inputs)
-        answers = model.answers(inputs, ids)
-        if not both:
-            return np.array(
-                [-1 if answer.decision is None else answer.decision for answer in answers]
-            )
-        others = model.answers(self.attribute.flipped(inputs), ids)
-        means = [
-            answer.probabilities + two.probabilities
-            for answer, two in zip(answers, others, strict=True)
-        ]
+    def _mean_decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
+        """Return what the mean of a model's two answers decides."""
+        sides = inputs, self.attribute.flipped(inputs)
+        pairs = zip(*(model.answers(side, self._ids(len(side))) for side in sides), strict=True)
+        means = [one.probabilities + other.probabilities for one, other in pairs]
         return np.asarray(np.stack(means).argmax(axis=1))
+
+    def _row(self, name: str, decided: Mapping[str, Labels]) -> FairnessRow:
+        found = {part: self._fairness(part, labels) for part, labels in decided.items()}
+        return FairnessRow(
+            name=name, choose=found[_CHOOSE], judge=found[_JUDGE], fresh=found.get(_FRESH)
+        )
+
+    def _fairness(self, part: str, decided: Labels) -> Fairness:
+        inputs, labels = self.rows[part]
+        return fairness(decided, labels, self.attribute.first(inputs), self._favourable)
 
     @property
     def _favourable(self) -> int:
         return self.opened.panel.reading.decoders[Arm.TWIN].choices - 1
 
-    def _chosen(self, rows: Mapping[str, FairnessRow]) -> str:
-        """Return the candidate with the least bias on the seeds that choose.
-
-        The plain one is taken where it does nearly as well, and a plain one may be taken.
-        """
-        least = rows[_BEFORE].choose.accuracy - _MOST_LOST_CHOSEN
-        biases = {
-            name: row.choose.bias
-            for name, row in rows.items()
-            if name.startswith("fmt") and row.choose.accuracy >= least
-        }
-        best = min(biases, key=biases.__getitem__, default=_BEFORE)
-        plain = rows[_DISTILLED].choose
-        if self.request.method == "auto" and plain.accuracy >= least:
-            return _DISTILLED if plain.bias <= rows[best].choose.bias + _AS_WELL else best
-        return best
-
-    def _verdict(self, contents: Mapping[str, bytes], chosen: str) -> tuple[bool, str]:
+    def _verdict(
+        self, decided: Mapping[str, Mapping[str, Labels]], chosen: str
+    ) -> tuple[bool, str]:
+        """Say whether the chosen candidate is to be written, by rows that did not choose."""
         if chosen == _BEFORE:
             return False, "every candidate loses more than half a point on the seeds that choose"
-        inputs, labels = self._held_out
-        first, decisions = self.attribute.first(inputs), []
-        for name in (_BEFORE, chosen):
-            with open_candidate(contents[name], self.opened) as model:
-                decisions.append(self._decisions(model, inputs))
-        before, after = (
-            fairness(decision, labels, first, self._favourable) for decision in decisions
+        held_out = [part for part in self.rows if part != _CHOOSE]
+        inputs, labels = map(
+            np.concatenate, zip(*(self.rows[part] for part in held_out), strict=True)
         )
+        sides = [
+            np.concatenate([decided[name][part] for part in held_out]) for name in (_BEFORE, chosen)
+        ]
+        judged_by = labels, self.attribute.first(inputs), self._favourable
+        before, after = (fairness(side, *judged_by) for side in sides)
         said = (
             f"on {after.rows:,} held-out rows AAOD is {after.aaod:.3f} instead of"
             f" {before.aaod:.3f}, EOD {after.eod:+.3f} instead of {before.eod:+.3f}, and accuracy"
@@ -339,15 +302,14 @@ class _Judging:
         )
         if after.accuracy < before.accuracy - MOST_LOST:
             return False, f"{chosen} loses more than a point of accuracy: {said}"
-        rng = np.random.default_rng(self.request.rng_seed)
-        if falls_surely(decisions, labels, first, self._favourable, rng):
+        if falls_surely(sides, *judged_by, self._new_rng()):
             return True, said
         return False, f"{chosen} does not surely lessen the bias: {said}"
 
     def _on(self, device: Device, content: bytes) -> FairnessOnDevice:
         with opened_on(device, content, self.opened) as (_, there):
-            found = self._fairness(there, self._judging)
-        return FairnessOnDevice(device=device.profile.name, judge=found)
+            decided = self._decisions(there, self.rows[_JUDGE][0])
+        return FairnessOnDevice(device=device.profile.name, judge=self._fairness(_JUDGE, decided))
 
     def _document(
         self, tried: tuple[TriedCandidate, ...], made: FairnessRepair, chosen: str | None, why: str
@@ -355,14 +317,9 @@ class _Judging:
         pair = self.opened.pair
         return RepairDocument(
             edgeflare=__version__,
-            pair=PairToRepair(
-                name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes()
-            ),
+            pair=PairToRepair.of(pair),
             run=None,
-            devices=tuple(
-                RunDevice(name=device.profile.name, provenance=device.provenance)
-                for device in self.opened.devices
-            ),
+            devices=repaired_for(self.opened),
             classes=tuple(pair.classes),
             request=self.request,
             seeds=self.split.sizes,
@@ -374,3 +331,27 @@ class _Judging:
             written=chosen is not None,
             why=why,
         )
+
+
+def chosen_candidate(rows: Mapping[str, FairnessRow], *, plain: bool) -> str:
+    """Return the candidate with the least bias on the seeds that choose; "before" for none.
+
+    Those that lose more than half a point of accuracy there do not count.
+
+    Args:
+        rows: figures of the model before and of the candidates, by name.
+        plain: whether "distilled-mean" is taken where it has at most .01 more bias than the best of
+            FMT, since it is simpler.
+
+    """
+    least = rows[_BEFORE].choose.accuracy - _MOST_LOST_CHOSEN
+    biases = {
+        name: row.choose.bias
+        for name, row in rows.items()
+        if name.startswith(_FMT) and row.choose.accuracy >= least
+    }
+    best = min(biases, key=biases.__getitem__, default=_BEFORE)
+    distilled = rows[_DISTILLED].choose
+    if not plain or distilled.accuracy < least:
+        return best
+    return _DISTILLED if distilled.bias <= rows[best].choose.bias + _AS_WELL else best

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from edgeflare.models.pair import Pair
 from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
@@ -105,6 +106,11 @@ class PairToRepair(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     fingerprint: str
     sha256: ModelHashes
+
+    @classmethod
+    def of(cls, pair: Pair) -> PairToRepair:
+        """Return what a repair says of a pair."""
+        return cls(name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes())
 
 
 class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -192,6 +192,14 @@ def repair_plan(
     )
 
 
+def repaired_for(opened: OpenedPair) -> tuple[RunDevice, ...]:
+    """Return the devices that a pair is repaired for."""
+    return tuple(
+        RunDevice(name=device.profile.name, provenance=device.provenance)
+        for device in opened.devices
+    )
+
+
 def _repaired(
     opened: OpenedPair,
     past: PastRun | None,
@@ -225,14 +233,9 @@ def _repaired(
     made, pair = choice.best(makers), opened.pair
     document = RepairDocument(
         edgeflare=__version__,
-        pair=PairToRepair(
-            name=pair.name, fingerprint=pair.fingerprint(), sha256=pair.model_hashes()
-        ),
+        pair=PairToRepair.of(pair),
         run=None if past is None else str(past.directory.path),
-        devices=tuple(
-            RunDevice(name=device.profile.name, provenance=device.provenance)
-            for device in opened.devices
-        ),
+        devices=repaired_for(opened),
         classes=tuple(pair.classes),
         measured_as=_measured_as(judge),
         request=request,

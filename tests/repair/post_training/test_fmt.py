@@ -13,8 +13,14 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 from called_commands import completed, document_of, refused
 from edgeflare.errors import UserError
 from edgeflare.repair import fairness_repair
-from edgeflare.repair.fairness_repair import drawn_part
-from edgeflare.repair.judging.fairness import Attribute, fairness, falls_surely
+from edgeflare.repair.fairness_repair import chosen_candidate, drawn_part
+from edgeflare.repair.judging.fairness import (
+    Attribute,
+    Fairness,
+    FairnessRow,
+    fairness,
+    falls_surely,
+)
 from edgeflare.repair.post_training.fmt import generated, one_hot_codes
 from operator_chain import Step, write_tflite
 
@@ -112,7 +118,7 @@ def test_a_stopped_repair_begins_again(tmp_path: Path, monkeypatch: pytest.Monke
     pair, out = write_pair(tmp_path / "pair", 200), tmp_path / "out"
     command = ("repair", pair, "--groups", "0", "--out", out)
     with monkeypatch.context() as patched:
-        patched.setattr(fairness_repair, "fit_fmt", _interrupted)
+        patched.setattr(fairness_repair, "FMT", _interrupted)
         said = completed(*command, code=130)
     assert "the same command begins it again" in said.err
     assert "--resume" not in said.err
@@ -131,6 +137,7 @@ def _interrupted(*_: object, **_named: object) -> bytes:
         (("--method", "fmt"), "needs --groups"),
         (("--method", "bias", "--groups", "0"), "--groups is for a pair, by --method fmt or auto"),
         (("--method", "fmt", "--groups", "x"), "expected positions of columns"),
+        (("--groups", "0,0"), "expected positions of columns"),
         (("--groups", "0", "--resume"), "a repair by --groups stores nothing"),
         (("--method", "bias", "--slice", "50"), "--slice is a setting of --method dare and fmt"),
     ],
@@ -211,6 +218,41 @@ def test_a_bias_that_falls_by_chance_does_not_fall_surely() -> None:
     found = [fairness(decisions, labels, first, 1).bias for decisions in (before, after)]
     assert found[1] < found[0]
     assert not falls_surely((before, after), labels, first, 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("figures", "fmt", "auto"),
+    [
+        ({"fmt-one-200": (0.9, 0.20), "fmt-both-200": (0.9, 0.10)}, "fmt-both-200", "fmt-both-200"),
+        ({"fmt-one-200": (0.9, 0.20), "fmt-both-200": (0.89, 0.1)}, "fmt-one-200", "fmt-one-200"),
+        (
+            {"fmt-one-200": (0.9, 0.20), "distilled-mean": (0.9, 0.209)},
+            "fmt-one-200",
+            "distilled-mean",
+        ),
+        (
+            {"fmt-one-200": (0.9, 0.20), "distilled-mean": (0.9, 0.211)},
+            "fmt-one-200",
+            "fmt-one-200",
+        ),
+        ({"fmt-one-200": (0.8, 0.00), "distilled-mean": (0.89, 0.0)}, "before", "before"),
+        ({"fmt-one-200": (0.8, 0.00), "distilled-mean": (0.9, 0.30)}, "before", "distilled-mean"),
+    ],
+)
+def test_the_least_biased_is_chosen_of_those_as_accurate_and_a_plain_one_nearly_as_good(
+    figures: dict[str, tuple[float, float]], fmt: str, auto: str
+) -> None:
+    """Figures are accuracy and bias; half a point of accuracy may be lost, and .01 of bias."""
+    known = {"before": (0.9, 0.5), "distilled-mean": (0.9, 0.4), **figures}
+    rows_of = {name: row(name, *of) for name, of in known.items()}
+    assert chosen_candidate(rows_of, plain=False) == fmt
+    assert chosen_candidate(rows_of, plain=True) == auto
+
+
+def row(name: str, accuracy: float, bias: float) -> FairnessRow:
+    found = Fairness(rows=100, accuracy=accuracy, spd=0.0, aaod=bias, eod=0.0)
+    judge = Fairness(rows=100, accuracy=1.0, spd=0.0, aaod=0.0, eod=0.0)
+    return FairnessRow(name=name, choose=found, judge=judge, fresh=None)
 
 
 def test_rows_to_tune_with_are_drawn_from_all() -> None:

@@ -94,7 +94,7 @@ def known_labels(opened: OpenedPair) -> Labels:
 
     """
     seeds = opened.seeds
-    labels = _decisions(_answers(opened, seeds.inputs, seeds.seed_ids, Arm.ORIGINAL))
+    labels = decisions(_answers(opened, seeds.inputs, seeds.seed_ids, Arm.ORIGINAL))
     if seeds.labels is None:
         return labels
     classes = opened.panel.reading.decoders[Arm.ORIGINAL].choices
@@ -177,7 +177,7 @@ def line_inputs(
         near = near_boundary_inputs(
             seeds,
             labels[rows],
-            lambda inputs, of: _decisions(original(inputs, rows[of])),
+            lambda inputs, of: decisions(original(inputs, rows[of])),
             count,
             rng,
             space,
@@ -230,7 +230,8 @@ def _answers(
     return [query.outcome[arm] for query in evaluated]
 
 
-def _decisions(answers: Sequence[Answer]) -> Labels:
+def decisions(answers: Sequence[Answer]) -> Labels:
+    """Return what answers decide, (n,) int64; -1 where there is no decision."""
     return np.array(
         [-1 if answer.decision is None else answer.decision for answer in answers], np.int64
     )

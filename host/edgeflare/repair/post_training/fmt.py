@@ -1,5 +1,8 @@
 """FMT: a classifier tuned so that an attribute of its inputs does not decide (§5.1).
 
+Beside it the plain alternative, which is not of the paper: a classifier that learns the mean of its
+two answers, without generated inputs and slices.
+
 Inputs are generated, each twice, with the one and with the other value of the attribute. Of the two
 the network is more confident about one, whose values in the layer before the last the other is to
 have too (Algorithm 2). Slices are of the two groups, by the label that the network gives.
@@ -11,6 +14,7 @@ has one of them set.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,16 +24,19 @@ from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
-from edgeflare.repair.fitting.gradient_descent import Tuning
+from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
+from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
 from edgeflare.repair.judging.fairness import Attribute
 from edgeflare.repair.post_training.layer_regression import Oracle, tuned
 from edgeflare.repair.post_training.network_slice import group_slices
+from edgeflare.whitebox.operator_translation import Array
 
 _SLICE = 80.0
 """Percent of the synapses that a slice keeps (q, §5.2.4)."""
 
 _RATE = 0.1
+
+_DISTILLING = Tuning(steps=600, rate=0.1)
 
 Encode = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 """Returns inputs as a model takes them."""
@@ -40,7 +47,7 @@ class TuningRows:
     """What a network is tuned with.
 
     Attributes:
-        inputs: rows whose distribution generated ones have, (n, features).
+        inputs: rows of a table, which generated ones are distributed as, (n, features).
         attribute: what is not to decide.
         encode: encodes rows for the network.
 
@@ -51,25 +58,77 @@ class TuningRows:
     encode: Encode
 
 
-def fit_fmt(
+class FMT:
+    """What a classifier is tuned towards, prepared once for any number of steps."""
+
+    def __init__(
+        self,
+        content: bytes,
+        table: TuningRows,
+        *,
+        both: bool,
+        percent: float | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Generate inputs, and find the slices of both groups.
+
+        Args:
+            content: the classifier's `.tflite` file.
+            table: what it is tuned with.
+            both: whether it is tuned with both inputs of a pair, rather than with the one that the
+                network is less confident about.
+            percent: of the synapses of each layer that a slice keeps; None for 80.
+            rng: draws inputs.
+
+        Raises:
+            UserError: no layer but the last has weights, an operator has no gradient, or constants
+                are shared.
+
+        """
+        graph = Graph(content)
+        layer, scores = _layer_before_last(graph), scores_of(graph)
+        self._content, self._rng = content, rng
+        self._network = FakeQuantizedNetwork(graph, (layer,))
+        sure, unsure = _pairs(graph, table, rng)
+        (wanted,) = self._network.evaluate(table.encode(sure))
+        inputs = np.concatenate([unsure, sure]) if both else unsure
+        rows = table.encode(inputs)
+        groups = table.attribute.first(inputs).astype(np.int64)
+        (answers,) = FakeQuantizedNetwork(graph, (scores,)).evaluate(rows)
+        criterion = scores, _given(answers.reshape(len(rows), -1))
+        self._oracle = Oracle(rows, np.resize(wanted, (len(rows), *wanted.shape[1:])), groups)
+        self._slices = group_slices(graph, rows, groups, criterion, (percent or _SLICE) / 100)
+
+    def tuned(self, steps: int, progress: Callable[[int, int], None]) -> bytes:
+        """Return the classifier with tuned weights: a file as long, with the same operators.
+
+        Args:
+            steps: how many are taken; any number draws the same inputs for its first ones.
+            progress: is told how many steps are taken, and of how many.
+
+        Raises:
+            UserError: a slice has no neurons of the layer before the last.
+
+        """
+        tuning, rng = Tuning(steps, _RATE), deepcopy(self._rng)
+        found = tuned(self._network, self._oracle, self._slices, tuning, rng, progress)
+        return self._network.written(self._content, found)
+
+
+def distil_mean(
     content: bytes,
     table: TuningRows,
-    *,
-    both: bool,
-    steps: int,
-    percent: float | None,
     rng: np.random.Generator,
     progress: Callable[[int, int], None],
 ) -> bytes:
-    """Return a classifier with tuned weights.
+    """Return a classifier that has learned the mean of its two answers.
+
+    For each input the answers with the one and with the other value of the attribute are averaged,
+    and the network learns to give that on both.
 
     Args:
         content: its `.tflite` file.
         table: what it is tuned with.
-        both: whether it is tuned with both inputs of a pair, rather than with the one that the
-            network is less confident about.
-        steps: how many are taken.
-        percent: of the synapses of each layer that a slice keeps; None for 80.
         rng: draws inputs.
         progress: is told how many steps are taken, and of how many.
 
@@ -77,25 +136,29 @@ def fit_fmt(
         A file of the same length, with the same operators.
 
     Raises:
-        UserError: no layer but the last has weights, an operator has no gradient, or constants are
-            shared.
+        UserError: an operator has no gradient, or constants are shared.
 
     """
     graph = Graph(content)
-    layer, scores = _layer_before_last(graph), scores_of(graph)
-    sure, unsure = _pairs(graph, table, rng)
-    (wanted,) = FakeQuantizedNetwork(graph, (layer,)).evaluate(table.encode(sure))
-    inputs = np.concatenate([unsure, sure]) if both else unsure
-    rows = table.encode(inputs)
-    groups = table.attribute.first(inputs).astype(np.int64)
-    (answers,) = FakeQuantizedNetwork(graph, (scores,)).evaluate(rows)
-    criterion = _given(answers.reshape(len(rows), -1))
-    slices = group_slices(graph, rows, groups, (scores, criterion), (percent or _SLICE) / 100)
-    network = FakeQuantizedNetwork(graph, (layer,))
-    oracle = Oracle(rows, np.resize(wanted, (len(rows), *wanted.shape[1:])), groups)
-    return network.written(
-        content, tuned(network, oracle, slices, Tuning(steps, _RATE), rng, progress)
-    )
+    network = FakeQuantizedNetwork(graph, graph.outputs[:1])
+    sides = [
+        table.encode(inputs) for inputs in (table.inputs, table.attribute.flipped(table.inputs))
+    ]
+    (one,), (other,) = (network.evaluate(rows) for rows in sides)
+    rows, wanted = np.concatenate(sides), np.concatenate([(one + other) / 2] * 2)
+
+    def loss(parameters: Parameters, given: tuple[Array, Array]) -> Array:
+        (made,) = network.values(parameters, given[0])
+        return ((made - given[1]) ** 2).mean()
+
+    def batches() -> Iterator[TuningBatch]:
+        all_ = {at: np.float32(1.0) for at in network.parameters.weights}
+        while True:
+            chosen = rng.integers(0, len(rows), BATCH)
+            yield TuningBatch((rows[chosen], wanted[chosen]), all_)
+
+    found = tuned_weights(network, loss, batches(), _DISTILLING, progress)
+    return network.written(content, found)
 
 
 def _layer_before_last(graph: Graph) -> int:
@@ -129,7 +192,7 @@ def _confidence(answers: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _given(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return 1 for the neuron of the label that is given, and 0 for others."""
+    """Return 1 for the neuron of the label that the network gives, and 0 for others."""
     if scores.shape[1] == 1:
         return np.ones(scores.shape)
     return np.asarray(np.eye(scores.shape[1])[scores.argmax(axis=1)])
