@@ -139,6 +139,8 @@ OTHERS: dict[str, str] = {
     "repair {e} --method shifts": "--method shifts needs a run",
     "repair {e} --search-again": "--search-again needs a run",
     "repair {e} --ensemble xnnpack": "--ensemble is for --search-again",
+    "repair {e} --groups 0 --robustness": "--robustness attacks what deviates less",
+    "repair {e} --groups 0 --search-again": "by --method fmt or auto, without --search-again",
     "repair {e} --rounds 2": "settings of shifts, and {e} is a pair: leave them away",
     "repair {e} --original {e}/compressed.tflite": "original and compressed model swapped?",
     "repair {e} --original {e}/compressed.tflite --dry-run": "compressed model swapped?",
