@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Option
+from edgeflare.conform.operator_graph import (
+    GraphNode,
+    GraphValue,
+    OperatorGraph,
+    Option,
+    Quantization,
+    Values,
+)
 from edgeflare.models.model_structure import options_class
+from edgeflare.models.tflite_file import packed_numbers
 from edgeflare.models.tflite_writer import written
 
 _SCHEMA_VERSION = 3
@@ -36,7 +44,14 @@ def graph_file(graph: OperatorGraph) -> bytes:
     model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [main], []
     # By convention the first buffer is empty: that of tensors without values.
     model.buffers = [schema.BufferT()]
-    main.tensors = [_tensor(model, at, value) for at, value in enumerate(graph.values)]
+    main.tensors = []
+    scales: list[Any] = []
+    for at, value in enumerate(graph.values):
+        main.tensors.append(_tensor(model, at, value))
+        if value.quantization is not None and value.quantization.block:
+            place = len(graph.values) + len(scales)
+            scales.append(_block_scales(model, place, value.quantization, main.tensors[at]))
+    main.tensors += scales
     main.inputs = np.asarray(graph.inputs, np.int32)
     main.outputs = np.asarray(graph.outputs, np.int32)
     codes: dict[tuple[int, int], int] = {}
@@ -48,17 +63,36 @@ def _tensor(model: Any, at: int, one: GraphValue) -> Any:
     new = schema.TensorT()
     new.name, new.shape = f"t{at}", np.asarray(one.shape, np.int32)
     new.type = getattr(schema.TensorType, one.dtype.upper())
-    if one.quantization is not None:
+    if one.quantization is not None and not one.quantization.block:
         new.quantization = schema.QuantizationParametersT()
         new.quantization.scale = np.asarray(one.quantization.scales, np.float32)
         zero_points = [one.quantization.zero_point] * len(one.quantization.scales)
         new.quantization.zeroPoint = np.asarray(zero_points, np.int64)
         new.quantization.quantizedDimension = one.quantization.axis
     if one.values is not None:
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(one.values.tobytes(), np.uint8)
-        model.buffers.append(buffer)
-        new.buffer = len(model.buffers) - 1
+        packed = one.dtype == "int4"
+        data = packed_numbers(one.values, new.type) if packed else one.values.tobytes()
+        new.buffer = _buffer(model, data)
+    return new
+
+
+def _buffer(model: Any, data: bytes) -> int:
+    """Add the bytes of a constant, and return its place among the buffers."""
+    model.buffers.append(schema.BufferT(data=np.frombuffer(data, np.uint8)))
+    return len(model.buffers) - 1
+
+
+def _block_scales(model: Any, place: int, known: Quantization, weights: Any) -> Any:
+    """Return the tensor of the scales of blocks, which weights then name by its place."""
+    scales: Values = np.asarray(known.scales, np.float16).reshape(weights.shape[0], -1)
+    new = schema.TensorT()
+    new.name, new.shape = f"t{place}", np.asarray(scales.shape, np.int32)
+    new.type, new.buffer = schema.TensorType.FLOAT16, _buffer(model, scales.tobytes())
+    details = schema.BlockwiseQuantizationT()
+    details.scales, details.zeroPoints, details.blockSize = place, -1, known.block
+    weights.quantization = schema.QuantizationParametersT()
+    weights.quantization.detailsType = schema.QuantizationDetails.BlockwiseQuantization
+    weights.quantization.details = details
     return new
 
 

@@ -17,25 +17,40 @@ Option = bool | int | float | str | tuple[int, ...]
 ABSENT = -1
 """Stands in place of a tensor for an optional input that is left out."""
 
+_HELD_AS = {"int4": "int8"}
+"""numpy's dtypes for values of types that numpy lacks."""
+
+
+def held_as(dtype: str) -> np.dtype[Any]:
+    """Return the dtype of arrays with the values of a tensor's type."""
+    return np.dtype(_HELD_AS.get(dtype, dtype))
+
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
     """How raw values stand for real ones: real = scale · (raw − zero point).
 
     Attributes:
-        scales: one, or one for each index along `axis`; float32 values.
+        scales: one, or one for each index along `axis`; float32 values. With a `block` one for
+            each block of each row, row after row; float16 values.
         zero_point: the raw value of 0 for all scales; 0 where there is more than one scale.
         axis: the dimension that the scales are along.
+        block: neighbouring values of a row of a matrix that share a scale; 0 where none do.
 
     """
 
     scales: tuple[float, ...]
     zero_point: int = 0
     axis: int = 0
+    block: int = 0
 
     def real(self, raw: Values) -> NDArray[np.float64]:
         """Return the real values of raw ones, in their shape."""
-        return (raw.astype(np.float64) - self.zero_point) * self.spread(raw.ndim)
+        steps = raw.astype(np.float64) - self.zero_point
+        if not self.block:
+            return steps * self.spread(raw.ndim)
+        scales = np.asarray(self.scales, np.float64).reshape(len(raw), -1)
+        return steps * np.repeat(scales, self.block, axis=1)
 
     def spread(self, rank: int) -> NDArray[np.float64]:
         """Return the scales in a shape that broadcasts with a tensor of a rank."""
@@ -50,7 +65,7 @@ class GraphValue:
     """A tensor of a graph.
 
     Attributes:
-        dtype: numpy's name, such as "float32" or "int8".
+        dtype: numpy's name, such as "float32" or "int8"; or "int4", whose values are held as int8.
         shape: dimensions, any of which may be 0.
         quantization: None where raw values are what they are.
         values: a constant's values, (*shape); None for what is given or computed.
@@ -73,7 +88,8 @@ class GraphValue:
 
     def constant(self, values: Values) -> GraphValue:
         """Return this tensor as a constant."""
-        return replace(self, values=np.asarray(values, self.dtype, order="C"), shape=values.shape)
+        held = np.asarray(values, held_as(self.dtype), order="C")
+        return replace(self, values=held, shape=values.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,16 @@ def unpacked_numbers(raw: bytes, tensor_type: int, count: int) -> NDArray[np.gen
     return (numbers ^ sign).astype(np.int8) - np.int8(sign) if lowest < 0 else numbers
 
 
+def packed_numbers(numbers: NDArray[np.generic], tensor_type: int) -> bytes:
+    """Return numbers as a file packs them; the inverse of `unpacked_numbers`."""
+    bits, _, _ = PACKED[tensor_type]
+    each = 8 // bits
+    known = numbers.ravel().astype(np.uint8) & (2**bits - 1)
+    octets = np.append(known, np.zeros(-known.size % each, np.uint8)).reshape(-1, each)
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    return bytes((octets << places).sum(1, dtype=np.uint8))
+
+
 def places_of_sparse(sparsity: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], ...]:
     """Return where the stored values of a sparse tensor stand, one array for each dimension.
 

@@ -44,6 +44,20 @@ WRONG: frozenset[Cell] = frozenset(
 )
 """Cells in which built-ins overflow, interpolate or rescale coarsely for some scales."""
 
+UNTAKEN: frozenset[Cell] = frozenset(
+    {
+        ("CONV_2D", "asymmetric"),
+        ("DEPTHWISE_CONV_2D", "asymmetric"),  # built-ins and reference ignore the zero point
+        ("DEPTHWISE_CONV_2D", "int8x4"),  # but for the reference all take it
+    }
+)
+"""Cells that some kernels refuse."""
+
+WRONG_WEIGHTS: frozenset[Cell] = frozenset(
+    {("TRANSPOSE_CONV", "asymmetric"), ("FULLY_CONNECTED", "blockwise")}
+)
+"""Cells in which kernels ignore the zero point, the scales of blocks, or the activation."""
+
 Asked = tuple[Cell, Configuration]
 
 
@@ -95,7 +109,7 @@ def offences(
 @pytest.mark.slow
 @pytest.mark.parametrize(("kernels", "style"), [(XNNPACK, "uniform"), (OPTIMIZED, "extreme")])
 def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: OperandStyle) -> None:
-    cells = [one for one in chosen_cells() if one not in WRONG]
+    cells = [one for one in chosen_cells() if one not in WRONG | UNTAKEN | WRONG_WEIGHTS]
     asked = drawn(cells, np.random.default_rng(4), 4)
     found = zip(asked, offences(asked, style, kernels, tmp_path), strict=True)
     assert [(one, worst) for one, worst in found if worst > 1] == []
@@ -104,9 +118,10 @@ def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: Opera
 def test_the_reference_answers_weighted_sums(tmp_path: Path) -> None:
     """To a step or the slack, and a little more of int16."""
     cells = [(one.operator, type_) for one in (*WEIGHTED_SUMS, *POOLS) for type_ in one.types]
+    cells = [one for one in cells if one not in UNTAKEN | WRONG_WEIGHTS]
     asked = drawn(cells, np.random.default_rng(5), 8)
     found = zip(asked, offences(asked, "uniform", REFERENCE, tmp_path), strict=True)
-    most = {"int16x8": 1.5}
+    most = {"int16x8": 1.5, "int16x4": 1.5}
     assert [(one, worst) for one, worst in found if worst > most.get(one[0][1], 1)] == []
 
 

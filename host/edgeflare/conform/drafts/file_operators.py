@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.conform.graph_file import read_options
 from edgeflare.conform.operator_graph import (
@@ -66,6 +67,9 @@ _SUMS: Final[Mapping[str, Callable[[_Shapes, tuple[int, ...]], int]]] = {
 }
 
 _NO_EXTERNAL_BUFFER = 0
+
+_HELD: Final = {schema.TensorType.INT4: "int4"}
+"""Types that numpy lacks, and that graphs of ours have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +195,38 @@ class _Tensors:
     def value(self, at: int) -> GraphValue:
         """Return a tensor; _UnreadableTensor where it is none of ours."""
         known, raw = self.graph.tensors[at], self._main.tensors[at]
-        if not known.dtype:
+        dtype = known.dtype or _HELD.get(known.type, "")
+        if not dtype:
             raise _UnreadableTensor(f"a tensor is of type {known.type_name}, which is not tested")
         if raw.sparsity is not None:
             raise _UnreadableTensor("its weights are stored as sparse ones")
         if raw.isVariable:
             raise _UnreadableTensor("it keeps a state from one inference to the next")
-        value = GraphValue(known.dtype, known.shape, _quantization(known))
+        value = GraphValue(dtype, known.shape, self._quantization(known, raw))
         values = self._values(at)
         return value if values is None else value.constant(values.reshape(known.shape))
+
+    def _quantization(self, known: GraphTensor, raw: Any) -> Quantization | None:
+        stored = raw.quantization
+        if (
+            stored is not None
+            and stored.detailsType == schema.QuantizationDetails.BlockwiseQuantization
+        ):
+            return self._blocks(known, stored.details)
+        if not known.scales:
+            return None
+        if len(set(known.zero_points)) > 1:
+            raise _UnreadableTensor("a tensor has more than one zero point")
+        return Quantization(known.scales, known.zero_points[0], known.axis)
+
+    def _blocks(self, known: GraphTensor, details: Any) -> Quantization:
+        block = int(details.blockSize)
+        if len(known.shape) != 2 or block < 1 or known.shape[1] % block:
+            raise _UnreadableTensor(f"a tensor of {known.shape} has blocks of {block}")
+        scales = self.graph.values(int(details.scales)).astype(np.float64).ravel()
+        if len(scales) * block != known.size or details.zeroPoints > 0:
+            raise _UnreadableTensor("blocks of a tensor have not one scale each, or zero points")
+        return Quantization(tuple(scales.tolist()), block=block)
 
     def _values(self, at: int) -> Values | None:
         if at in self._halves:
@@ -262,14 +289,6 @@ def _known_shape(value: GraphValue | None, result: GraphValue) -> GraphValue | N
     if value is None or value.values is not None:
         return value
     return value.constant(np.array(result.shape, value.dtype))
-
-
-def _quantization(known: GraphTensor) -> Quantization | None:
-    if not known.scales:
-        return None
-    if len(set(known.zero_points)) > 1:
-        raise _UnreadableTensor("a tensor has more than one zero point")
-    return Quantization(known.scales, known.zero_points[0], known.axis)
 
 
 def operator_arithmetic(graph: Graph) -> tuple[int, ...]:

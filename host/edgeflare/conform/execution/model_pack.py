@@ -23,6 +23,7 @@ from edgeflare.conform.operator_graph import (
     GraphValue,
     OperatorGraph,
     Values,
+    held_as,
     side_by_side,
 )
 from edgeflare.core.tensor import Tensor, pack_rows, tensor_bytes
@@ -360,4 +361,4 @@ def _size(model: PosedModel, odds: float) -> _Size:
 
 def _bytes(model: PosedModel, tensors: Sequence[int]) -> int:
     values = model.graph.values
-    return sum(values[at].size * np.dtype(values[at].dtype).itemsize for at in tensors)
+    return sum(values[at].size * held_as(values[at].dtype).itemsize for at in tensors)

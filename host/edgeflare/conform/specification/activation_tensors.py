@@ -15,8 +15,14 @@ from edgeflare.conform.specification.parameter import (
 
 FLOAT, INT8, UINT8, INT16, DYNAMIC = "float32", "int8", "uint8", "int16x8", "dynamic"
 INT32, INT64, BOOL = "int32", "int64", "bool"
+ASYMMETRIC, INT8X4, INT16X4 = "asymmetric", "int8x4", "int16x4"
+DYNAMIC4, BLOCKWISE = "dynamic4", "blockwise"
 """The types of operators. "int16x8" has int16 activations and int8 weights, if any; "dynamic" has
-float32 activations and int8 weights; of all others the name is that of the activations' dtype."""
+float32 activations and int8 weights; of all others the name is that of the activations' dtype, but
+for those that differ from these in their weights: "asymmetric" has int8 activations and int8
+weights with a zero point, "int8x4", "int16x4" and "dynamic4" have weights of four bits, and
+"blockwise" has float32 activations and weights of four bits with a scale for each block of a
+row."""
 
 
 class UnknownOperatorForm(ValueError):  # noqa: N818 - a fact about a model, as the message says
@@ -32,13 +38,24 @@ DTYPES = {
     INT64: "int64",
     BOOL: "bool",
     DYNAMIC: "float32",
+    ASYMMETRIC: "int8",
+    INT8X4: "int8",
+    INT16X4: "int16",
+    DYNAMIC4: "float32",
+    BLOCKWISE: "float32",
 }
 """The dtypes of activations, by type."""
 
-TYPES = {dtype: type_ for type_, dtype in DTYPES.items() if type_ != DYNAMIC}
+FLOAT_INPUTS = (DYNAMIC, DYNAMIC4, BLOCKWISE)
+"""Types whose float inputs kernels round to eight bits, since weights are quantized."""
+
+_BY_WEIGHTS = (*FLOAT_INPUTS, ASYMMETRIC, INT8X4, INT16X4)
+"""Types that differ from others in their weights alone."""
+
+TYPES = {dtype: type_ for type_, dtype in DTYPES.items() if type_ not in _BY_WEIGHTS}
 """The types by the dtypes of activations."""
 
-QUANTIZED = (INT8, UINT8, INT16)
+QUANTIZED = (INT8, UINT8, INT16, ASYMMETRIC, INT8X4, INT16X4)
 
 
 def type_of(value: GraphValue) -> str:
@@ -63,7 +80,8 @@ def quantization_parameters(type_: str, role: str) -> tuple[OperatorParameter, .
         return ()
     scale = ScaleParameter(f"{role}_scale")
     # The zero points of int16 tensors are 0.
-    return (scale,) if type_ == INT16 else (scale, ZeroPoint(f"{role}_zero_point", DTYPES[type_]))
+    dtype = DTYPES[type_]
+    return (scale,) if dtype == "int16" else (scale, ZeroPoint(f"{role}_zero_point", dtype))
 
 
 def activation(
@@ -72,7 +90,8 @@ def activation(
     """Return the tensor of a role."""
     if type_ not in QUANTIZED:
         return GraphValue(DTYPES[type_], shape)
-    zero_point = 0 if type_ == INT16 else whole(configuration, f"{role}_zero_point")
+    int16 = DTYPES[type_] == "int16"
+    zero_point = 0 if int16 else whole(configuration, f"{role}_zero_point")
     scale = number(configuration, f"{role}_scale")
     return GraphValue(DTYPES[type_], shape, Quantization((scale,), zero_point))
 

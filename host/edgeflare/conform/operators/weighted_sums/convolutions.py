@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
+from edgeflare.conform.operators.weighted_sums.sum_tensors import USUAL_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import WeightedSum
 from edgeflare.conform.operators.window_settings import (
     SIZES,
@@ -24,9 +24,13 @@ from edgeflare.conform.operators.window_settings import (
     windows_of,
 )
 from edgeflare.conform.specification.activation_tensors import (
+    ASYMMETRIC,
     DYNAMIC,
+    DYNAMIC4,
     FLOAT,
+    FLOAT_INPUTS,
     INT8,
+    INT8X4,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.model_parts import ModelParts, Place, SizeOf
@@ -186,7 +190,7 @@ class _Convolution(_WindowedSum):
     def fault(self, type_: str, configuration: Configuration) -> str | None:
         """Return why a configuration is no valid model, or None."""
         grouped = whole(configuration, "groups") > 1
-        if type_ == DYNAMIC and grouped and not configuration["per_channel"]:
+        if type_ in FLOAT_INPUTS and grouped and not configuration["per_channel"]:
             return "groups with eight-bit weights and a float input need scales per channel"
         return super().fault(type_, configuration)
 
@@ -194,7 +198,7 @@ class _Convolution(_WindowedSum):
         """Return settings at random."""
         drawn = super().draw(type_, rng)
         grouped = whole(drawn, "groups") > 1
-        return {**drawn, "per_channel": True} if type_ == DYNAMIC and grouped else drawn
+        return {**drawn, "per_channel": True} if type_ in FLOAT_INPUTS and grouped else drawn
 
     def version(self, type_: str, configuration: Configuration) -> int:
         """Return the lowest version that does it."""
@@ -204,7 +208,9 @@ class _Convolution(_WindowedSum):
             return 6
         if type_ == DYNAMIC:
             return 5 if configuration["per_channel"] else 2
-        return 3 if type_ == INT8 else 1
+        if type_ == INT8X4:
+            return 7
+        return 3 if type_ in (INT8, ASYMMETRIC) else 1
 
     def fitted(self, settings: Mapping[str, Setting]) -> Settings:
         """Return settings whose windows have room and whose channels are multiples of groups."""
@@ -230,8 +236,10 @@ class _DepthwiseConvolution(_WindowedSum):
         """Return the lowest version that does it."""
         if type_ == DYNAMIC:
             return 6 if self.out(configuration) > 1 else 4
+        if type_ == INT8X4:
+            return 7
         dilated = any(window.dilation > 1 for window in windows_of(configuration, self.axes))
-        return 3 if type_ == INT8 else 1 + dilated
+        return 3 if type_ in (INT8, ASYMMETRIC) else 1 + dilated
 
 
 def _kernel(rank: int, first: int) -> Callable[[OperatorParameter, int], Place]:
@@ -245,7 +253,7 @@ def _multiplied(configuration: Configuration) -> int:
 
 CONVOLUTION = _Convolution(
     "CONV_2D",
-    tuple(SUM_TYPES),
+    (*USUAL_TYPES, INT8X4, DYNAMIC4),
     (
         SizeOf(size_parameter("batch", 3, (0,)), 0, 4),
         *window_places("hw", 33, dilated=4, kernel=_kernel(4, 1)),
@@ -264,7 +272,7 @@ CONVOLUTION = _Convolution(
 
 DEPTHWISE_CONVOLUTION = _DepthwiseConvolution(
     "DEPTHWISE_CONV_2D",
-    tuple(SUM_TYPES),
+    (*USUAL_TYPES, INT8X4),
     (
         SizeOf(size_parameter("batch", 3, (0,)), 0, 4),
         *window_places("hw", 33, dilated=4, kernel=_kernel(4, 1)),
@@ -274,7 +282,7 @@ DEPTHWISE_CONVOLUTION = _DepthwiseConvolution(
     channel_axis=3,
     bias_types=False,
     always_per_channel=(DYNAMIC,),
-    needs_values=(DYNAMIC,),
+    needs_values=FLOAT_INPUTS,
     axes="hw",
     channels=("channels", "depth_multiplier"),
     out=_multiplied,

@@ -9,10 +9,19 @@ from math import prod
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
+from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES, USUAL_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import WeightedSum
 from edgeflare.conform.operators.window_settings import size_parameter
-from edgeflare.conform.specification.activation_tensors import DYNAMIC, INT8, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import (
+    ASYMMETRIC,
+    BLOCKWISE,
+    DYNAMIC,
+    DYNAMIC4,
+    INT8,
+    INT8X4,
+    INT16X4,
+    UnknownOperatorForm,
+)
 from edgeflare.conform.specification.model_parts import ModelParts, OptionOf, Place, ShapeOf, SizeOf
 from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.operator_specification import OperatorReading
@@ -28,6 +37,12 @@ from edgeflare.conform.specification.parameter import (
 )
 
 _MOST_WEIGHTS = 4000
+_MOST_DEPTH = 600
+_VERSIONS = {INT8: 4, ASYMMETRIC: 4, INT8X4: 10, INT16X4: 13}
+"""The lowest versions of types that have one of their own."""
+
+_ROUNDING_INPUTS = (DYNAMIC, DYNAMIC4)
+"""Types whose option says how inputs are rounded."""
 _ASYMMETRIC = OptionOf(
     Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
 )
@@ -40,7 +55,7 @@ class _FullyConnected(WeightedSum):
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
         known = super().places_of(type_)
-        return (*known, _ASYMMETRIC) if type_ == DYNAMIC else known
+        return (*known, _ASYMMETRIC) if type_ in _ROUNDING_INPUTS else known
 
     def result_shape(self, configuration: Configuration) -> Shape:
         """Return the shape of the result."""
@@ -64,15 +79,29 @@ class _FullyConnected(WeightedSum):
 
     def version(self, type_: str, configuration: Configuration) -> int:
         """Return the lowest version that does it."""
+        least = _VERSIONS.get(type_, 1)
         if type_ == DYNAMIC and configuration["per_channel"]:
             return 12
         if configuration.get("bias_type") == "int32":
-            return 11
+            return max(least, 11)
         if yes(configuration, "keep_num_dims"):
-            return 5
+            return max(least, 5)
         if type_ == DYNAMIC:
             return 9 if yes(configuration, "asymmetric_inputs") else 3
-        return 4 if type_ == INT8 else 1
+        return least
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:
+        """Return why a configuration is no valid model, or None."""
+        if type_ == BLOCKWISE:
+            depth, block = (whole(configuration, name) for name in ("depth", "block_size"))
+            if depth % block:
+                return f"rows of {depth} have no blocks of {block}"
+        return super().fault(type_, configuration)
+
+    def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
+        """Return settings at random."""
+        settings = dict(super().draw(type_, rng))
+        return settings if type_ != BLOCKWISE else _in_blocks(settings, rng)
 
     def without_bias(self, parts: ModelParts, bias: GraphValue) -> None:
         """Write that there is no bias."""
@@ -145,12 +174,22 @@ class _FullyConnected(WeightedSum):
         return found | {"quantized_weights": quantized}
 
 
+def _in_blocks(settings: Settings, rng: np.random.Generator) -> Settings:
+    """Return settings with rows of a few blocks."""
+    depth = whole(settings, "block_size") * int(rng.integers(1, 5))
+    while depth > _MOST_DEPTH:
+        depth //= 2
+    rows = prod(dimensions(settings, "shape")) // whole(settings, "depth")
+    units = min(whole(settings, "units"), _MOST_WEIGHTS // depth)
+    return settings | {"shape": (min(rows, 8), depth), "depth": depth, "units": units}
+
+
 FULLY_CONNECTED = _FullyConnected(
     "FULLY_CONNECTED",
-    tuple(SUM_TYPES),
+    (*USUAL_TYPES, INT8X4, INT16X4, DYNAMIC4, BLOCKWISE),
     (
         ShapeOf(Dimensions("shape", (1, 5))),
-        SizeOf(size_parameter("depth", 600), 1, 2, 1),
+        SizeOf(size_parameter("depth", _MOST_DEPTH), 1, 2, 1),
         SizeOf(size_parameter("units", 64), 0, 2, 1),
         OptionOf(Choice("keep_num_dims", (False, True)), "keepNumDims", default=False),
     ),

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgeflare.conform.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operator_graph import GraphValue, Quantization, held_as
 from edgeflare.conform.specification.activation_tensors import (
+    ASYMMETRIC,
+    BLOCKWISE,
     DYNAMIC,
+    DYNAMIC4,
     FLOAT,
     INT8,
+    INT8X4,
     INT16,
+    INT16X4,
     UINT8,
     UnknownOperatorForm,
     single_quantization,
@@ -42,13 +49,17 @@ class SumType:
         weights: dtype of the weights.
         bias: dtype of the bias.
         per_channel: whether weights may have a scale for each channel of the result.
+        zero_point: whether weights have a zero point.
+        blocks: whether weights have a scale for each block of a row.
 
     """
 
     data: str
     weights: str
     bias: str
-    per_channel: bool
+    per_channel: bool = False
+    zero_point: bool = False
+    blocks: bool = False
 
     @property
     def quantized(self) -> bool:
@@ -57,23 +68,74 @@ class SumType:
 
 
 SUM_TYPES = {
-    FLOAT: SumType("float32", "float32", "float32", per_channel=False),
+    FLOAT: SumType("float32", "float32", "float32"),
     INT8: SumType("int8", "int8", "int32", per_channel=True),
-    UINT8: SumType("uint8", "uint8", "int32", per_channel=False),
+    UINT8: SumType("uint8", "uint8", "int32", zero_point=True),
     INT16: SumType("int16", "int8", "int64", per_channel=True),
     DYNAMIC: SumType("float32", "int8", "float32", per_channel=True),
+    ASYMMETRIC: SumType("int8", "int8", "int32", zero_point=True),
+    INT8X4: SumType("int8", "int4", "int32", per_channel=True),
+    INT16X4: SumType("int16", "int4", "int64", per_channel=True),
+    DYNAMIC4: SumType("float32", "int4", "float32", per_channel=True),
+    BLOCKWISE: SumType("float32", "int4", "float32", blocks=True),
 }
-"""All types. Weights of uint8 have a zero point, those of int8 none."""
+"""All types."""
+
+USUAL_TYPES = (FLOAT, INT8, UINT8, INT16, DYNAMIC, ASYMMETRIC)
+"""Those without weights of four bits, which few kernels have."""
 
 PER_CHANNEL = Choice("per_channel", (False, True), "quantization")
 
+_BLOCK_SIZE = Choice("block_size", (32, 64, 128, 256), "quantization")
+"""Values of a block, as litert-quantizer has them; the kernels take multiples of 32."""
+
+
+class _OtherZeroPoint(ZeroPoint):
+    """A zero point of int8 weights, which would be those of another type if it were 0."""
+
+    def __init__(self) -> None:
+        super().__init__("weight_zero_point", "int8")
+        self.buckets, self.simplest = ("lowest", "between", "highest"), 1
+
+    def bucket(self, setting: Setting) -> str:
+        """Return the bucket of a setting."""
+        if setting == 0:
+            raise ValueError(f"{self.name} {setting}")
+        return super().bucket(setting)
+
+    def draw(self, rng: np.random.Generator) -> Setting:
+        """Return a setting."""
+        return super().draw(rng) or self.simplest
+
+
+class _BlockScale(ScaleParameter):
+    """The largest scale of blocks, which has the eight significant bits that quantizers keep."""
+
+    def draw(self, rng: np.random.Generator) -> Setting:
+        """Return a setting."""
+        return float(_short(number({self.name: super().draw(rng)}, self.name)))
+
+
+def _short(scales: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Return scales with eight significant bits, which float16 and bfloat16 both have.
+
+    litert-quantizer rounds those of blocks so, since XNNPACK keeps them as bfloat16.
+    """
+    fraction, exponent = np.frexp(scales)
+    return np.asarray(np.ldexp(np.round(fraction * 256) / 256, exponent))
+
 
 def weight_parameters(type_: str) -> tuple[OperatorParameter, ...]:
-    """Return the scale and the zero point of weights, but for whether there are several scales."""
-    if type_ == FLOAT:
+    """Return what says how weights are quantized, but for whether channels have scales."""
+    known = SUM_TYPES[type_]
+    if known.weights == "float32":
         return ()
-    zero_point = (ZeroPoint("weight_zero_point", UINT8),) if type_ == UINT8 else ()
-    return (ScaleParameter("weight_scale"), *zero_point)
+    if known.blocks:
+        return (_BlockScale("weight_scale"), _BLOCK_SIZE)
+    if not known.zero_point:
+        return (ScaleParameter("weight_scale"),)
+    zero_point = ZeroPoint("weight_zero_point", UINT8) if type_ == UINT8 else _OtherZeroPoint()
+    return (ScaleParameter("weight_scale"), zero_point)
 
 
 _LEAST_RATIO = 2.0**-5
@@ -102,17 +164,35 @@ def weights_value(
     if dtype == "float32":
         return GraphValue(dtype, shape).constant(rng.uniform(-1, 1, shape))
     scale = number(configuration, "weight_scale")
-    if dtype == "uint8":
+    lowest, highest = weight_limits(type_)
+    raw = held_as(dtype)
+    if SUM_TYPES[type_].zero_point:
         zero_point = whole(configuration, "weight_zero_point")
         value = GraphValue(dtype, shape, Quantization((scale,), zero_point))
-        return value.constant(rng.integers(0, 255, shape, dtype, endpoint=True))
+        return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
+    if SUM_TYPES[type_].blocks:
+        block = whole(configuration, "block_size")
+        ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, prod(shape) // block)
+        ratios[int(rng.integers(len(ratios)))] = 1.0
+        known = Quantization(tuple(_short(ratios * scale).tolist()), block=block)
+        value = GraphValue(dtype, shape, known)
+        return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
     ratios = np.ones(1)
     if axis >= 0:
         ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, shape[axis])
         ratios[int(rng.integers(shape[axis]))] = 1.0
     scales = tuple(np.float32(ratios * scale).tolist())
     value = GraphValue(dtype, shape, Quantization(scales, 0, max(axis, 0)))
-    return value.constant(rng.integers(-127, 127, shape, dtype, endpoint=True))
+    return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
+
+
+def weight_limits(type_: str) -> tuple[int, int]:
+    """Return the least and the greatest raw value of weights; of symmetric ones they are equal."""
+    known = SUM_TYPES[type_]
+    if known.weights == "int4":
+        return -7, 7
+    of_dtype = np.iinfo(known.weights)
+    return int(of_dtype.min) + (not known.zero_point), int(of_dtype.max)
 
 
 def bias_value(
@@ -155,8 +235,13 @@ def sum_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
         UnknownOperatorForm: there is none.
 
     """
+    quantization = weights.quantization
+    symmetric = weights.dtype != "uint8" and (quantization is None or not quantization.zero_point)
+    blocks = quantization is not None and quantization.block > 0
     for type_, known in SUM_TYPES.items():
-        if (known.data, known.weights, known.data) == (data.dtype, weights.dtype, result.dtype):
+        dtypes = (known.data, known.weights, known.data)
+        form = (not known.zero_point, known.blocks)
+        if (dtypes, form) == ((data.dtype, weights.dtype, result.dtype), (symmetric, blocks)):
             return type_
     raise UnknownOperatorForm(f"{data.dtype} with weights of {weights.dtype} to {result.dtype}")
 
@@ -177,11 +262,11 @@ def read_weights(type_: str, weights: GraphValue, axis: int) -> Settings:
     known = weights.quantization
     if known is None or not known.scales:
         raise UnknownOperatorForm("weights without scales")
-    if weights.dtype == "uint8":
+    if SUM_TYPES[type_].zero_point:
         scale, zero_point = single_quantization(weights)
         return {"weight_scale": scale, "weight_zero_point": zero_point}
-    if known.zero_point:
-        raise UnknownOperatorForm(f"weights with the zero point {known.zero_point}")
+    if SUM_TYPES[type_].blocks:
+        return {"weight_scale": max(known.scales), "block_size": known.block}
     several = len(known.scales) > 1
     if several and known.axis != axis:
         raise UnknownOperatorForm(f"weights with scales along the dimension {known.axis}")
@@ -228,9 +313,9 @@ def _spread(dtype: str, configuration: Configuration, zero_point: str) -> tuple[
 
 def raw_spread(dtype: str, zero_point: float) -> tuple[float, float]:
     """Return the mean and the mean square of uniform raw values of a dtype, less a zero point."""
-    known = np.iinfo(dtype)
-    mean = (float(known.max) + float(known.min)) / 2 - zero_point
-    return mean, mean**2 + (float(known.max) - float(known.min)) ** 2 / 12
+    low, high = (-8, 7) if dtype == "int4" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    mean = (float(high) + float(low)) / 2 - zero_point
+    return mean, mean**2 + (float(high) - float(low)) ** 2 / 12
 
 
 def fitting_scales(

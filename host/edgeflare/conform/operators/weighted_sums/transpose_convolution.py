@@ -10,7 +10,7 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.weighted_sums.convolutions import WeightedChannels
-from edgeflare.conform.operators.weighted_sums.sum_tensors import SUM_TYPES
+from edgeflare.conform.operators.weighted_sums.sum_tensors import USUAL_TYPES
 from edgeflare.conform.operators.weighted_sums.weighted_sum import WeightedSum
 from edgeflare.conform.operators.window_settings import (
     SIZES,
@@ -21,7 +21,12 @@ from edgeflare.conform.operators.window_settings import (
     window_places,
     windows_of,
 )
-from edgeflare.conform.specification.activation_tensors import DYNAMIC, INT8, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import (
+    ASYMMETRIC,
+    FLOAT_INPUTS,
+    INT8,
+    UnknownOperatorForm,
+)
 from edgeflare.conform.specification.model_parts import (
     ModelParts,
     Place,
@@ -83,7 +88,7 @@ class _TransposeConvolution(WeightedSum):
             return 4
         if yes(configuration, "bias"):
             return 3
-        return 2 if type_ == INT8 else 1
+        return 2 if type_ in (INT8, ASYMMETRIC) else 1
 
     def fill(
         self, type_: str, configuration: Configuration, parts: ModelParts, rng: np.random.Generator
@@ -162,7 +167,7 @@ def _offset_of(axis: str) -> Place:
 
 TRANSPOSE_CONVOLUTION = _TransposeConvolution(
     "TRANSPOSE_CONV",
-    tuple(SUM_TYPES),
+    USUAL_TYPES,
     (
         SizeOf(size_parameter("batch", 3, (0,)), 0, 4, 2),
         *window_places(
@@ -175,7 +180,7 @@ TRANSPOSE_CONVOLUTION = _TransposeConvolution(
     channel_axis=0,
     data=2,
     bias=3,
-    needs_values=(DYNAMIC,),
+    needs_values=FLOAT_INPUTS,
 )
 
 

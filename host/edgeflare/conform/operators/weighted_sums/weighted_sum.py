@@ -29,7 +29,7 @@ from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     weights_value,
 )
 from edgeflare.conform.operators.window_settings import Work
-from edgeflare.conform.specification.activation_tensors import INT16, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import DTYPES, UnknownOperatorForm
 from edgeflare.conform.specification.exact_answer import ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
@@ -151,7 +151,7 @@ class WeightedSum(OperatorSpecification):
             *self.places,
             OptionOf(ACTIVATION, "fusedActivationFunction"),
             ReadFrom(_BIAS, lambda parts: has_bias(parts.tensors.get(self.bias))),
-            *([_BiasTypeOf(_BIAS_TYPE)] if type_ == INT16 and self.bias_types else []),
+            *([_BiasTypeOf(_BIAS_TYPE)] if DTYPES[type_] == "int16" and self.bias_types else []),
             *([read(PER_CHANNEL)] if free else []),
             *quantization_places(type_, input=self.data),
             *map(read, weight_parameters(type_)),
