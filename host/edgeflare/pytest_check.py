@@ -59,7 +59,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
 
     from edgeflare.check.check_folder import CheckFolder  # noqa: PLC0415
     from edgeflare.check.check_run import run_check  # noqa: PLC0415
-    from edgeflare.check.gate_limits import read_limits  # noqa: PLC0415
+    from edgeflare.check.gates import read_limits  # noqa: PLC0415
     from edgeflare.check.pair_check import (  # noqa: PLC0415
         PairCheck,
         UnobservedCheck,

@@ -13,8 +13,7 @@ from checked_figures import figures, file_figures
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.check.cost import cost_figures
 from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, InferenceTime
-from edgeflare.check.gate_limits import read_limits
-from edgeflare.check.gates import judged_gates
+from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, sections_of
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile_lookup import find_profiles

@@ -20,8 +20,7 @@ from checked_figures import (
 from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_verdict import judge
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.gate_limits import read_limits
-from edgeflare.check.gates import judged_gates
+from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import CheckSection, sections_of
 from edgeflare.run.run_document import RunDevice
 

@@ -11,8 +11,7 @@ from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_verdict import judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
-from edgeflare.check.figures.data import DataFigures
-from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
+from edgeflare.check.figures.decisions import DataFigures, DecisionChanges, DecisionFigures
 from edgeflare.check.figures.device_figures import (
     DeviceFigures,
     InvocationVariant,
@@ -21,8 +20,7 @@ from edgeflare.check.figures.device_figures import (
     SeenOperators,
 )
 from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
-from edgeflare.check.gate_limits import read_limits
-from edgeflare.check.gates import judged_gates
+from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.check.sections import sections_of
 from edgeflare.core.query import Arm
 from edgeflare.run.run_document import RunDevice

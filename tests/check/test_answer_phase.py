@@ -1,6 +1,6 @@
 """What a device says otherwise than its pair, in words."""
 
-from edgeflare.check.kernel_comparison import other_settings
+from edgeflare.check.phases.answer_phase import other_settings
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.pair_interface import read_interface
 from edgeflare.record.json_types import JsonValue
