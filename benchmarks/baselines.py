@@ -17,10 +17,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.bench_table import bench_section
-from edgeflare.bench.grid import Grid
+from edgeflare.bench.bench_document import Bench, bench_section, write_bench
+from edgeflare.bench.grid import Grid, run_grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import watch_runs

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.grid import Grid
+from edgeflare.bench.grid import Grid, run_grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.progress import watch_runs

@@ -25,7 +25,7 @@ from statistics import fmean, median
 
 from rich.console import Console
 
-from edgeflare.bench.bench_table import heading
+from edgeflare.bench.bench_document import heading
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible

@@ -15,13 +15,13 @@ from conformed_runs import BOARD
 from conforming import a_header
 from documents import run_device, run_host, run_pair
 from edgeflare.core.goal import Goal
-from edgeflare.devices.decisive_provenance import (
+from edgeflare.devices.device import require_same_device
+from edgeflare.devices.provenance import (
     DEVICE_DECIDES,
     HOST_DECIDES,
     OPENED_MODEL_DECIDES,
+    Provenance,
 )
-from edgeflare.devices.device import require_same_device
-from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.explain_findings import is_the_runs_own
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.repair import repair_run

@@ -37,7 +37,7 @@ class Result:
     @property
     def deviations(self) -> list[dict[str, Any]]:
         """Seeds that deviate themselves, then findings; in each part failures come first."""
-        from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+        from edgeflare.report.entry_words import worst_first  # noqa: PLC0415
         from edgeflare.run.run_document import from_json  # noqa: PLC0415
 
         typed = from_json(self.document)
@@ -131,7 +131,7 @@ def assert_decides_alike(
     __tracebackhide__ = True
     require_within("allow", allow, 0.0, 1.0)
     from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+    from edgeflare.report.entry_words import worst_first  # noqa: PLC0415
     from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
     from edgeflare.run.run_document import from_json  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
@@ -189,8 +189,11 @@ def _unfinished(document: RunDocument) -> str:
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
-    from edgeflare.report.entry_names import cause_of, named_kind  # noqa: PLC0415
-    from edgeflare.report.input_words import input_words  # noqa: PLC0415
+    from edgeflare.report.entry_words import (  # noqa: PLC0415
+        cause_of,
+        input_words,
+        named_kind,
+    )
 
     names = ", ".join(device.name for device in document.devices)
     lines = [
@@ -214,7 +217,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
 
 def _answers(document: RunDocument, entry: Finding) -> list[str]:
     """Return a line for what each arm decided, or one for how far their values are apart."""
-    from edgeflare.report.answer_words import (  # noqa: PLC0415
+    from edgeflare.report.entry_words import (  # noqa: PLC0415
         decided,
         decisions,
         edited_words,

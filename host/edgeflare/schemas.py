@@ -27,7 +27,7 @@ from edgeflare.diagnose.explain_document import ExplainDocument
 from edgeflare.diagnose.inspect.inspect_document import InspectDocument
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.fleet.record.fleet_state import FleetState
-from edgeflare.matrix.conform_matrix_document import ConformMatrixDocument, RetryMatrixDocument
+from edgeflare.matrix.conform_matrix import ConformMatrixDocument, RetryMatrixDocument
 from edgeflare.matrix.matrix_document import MatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_types import text_schema

@@ -18,11 +18,14 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from msgspec.structs import replace
 
 from documents import finding
-from edgeflare.bench.bench_document import Bench, cumulative_success, draw_queries, write_bench
-from edgeflare.bench.bench_table import (
+from edgeflare.bench.bench_document import (
     COLUMNS,
     WHITE_BOX_COLUMNS,
+    Bench,
     bench_section,
+    cumulative_success,
+    draw_queries,
+    write_bench,
 )
 from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
 from edgeflare.errors import UserError

@@ -14,8 +14,7 @@ import pytest
 from called_commands import Said, call_here
 from documents import Document, as_json
 from edgeflare.bench.bench_document import Bench
-from edgeflare.bench.bench_runs import check_folder
-from edgeflare.bench.grid import Grid, check_pairs
+from edgeflare.bench.grid import Grid, check_folder, check_pairs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair

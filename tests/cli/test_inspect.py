@@ -14,7 +14,7 @@ from called_commands import EXAMPLE, call_here, completed, document_of
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from edgeflare.devices.device import Device
-from edgeflare.devices.device_probe import DeviceProbe
+from edgeflare.devices.session import DeviceProbe
 
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from edgeflare.cli.doctor import check_npu
 from edgeflare.devices import device_check
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.devices.decisive_provenance import features_for_kernels
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.devices.provenance import features_for_kernels
 from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.stream import DelayLine
 

@@ -25,9 +25,9 @@ from edgeflare.matrix.conform_matrix import (
     RetryMatrix,
     conform_matrix,
     conform_matrix_section,
+    retry_matrix_document,
     retry_matrix_section,
 )
-from edgeflare.matrix.conform_matrix_document import retry_matrix_document
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import (
     InputAgreement,

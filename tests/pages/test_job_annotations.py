@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edgeflare.pages.job_annotations import job_annotations
-from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
+from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite, job_annotations
 
 
 def suite_of(*cases: JUnitCase) -> Suite:

@@ -16,7 +16,7 @@ import pytest
 from documents import as_json, run_document
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
-from edgeflare.report.entry_names import worst_first
+from edgeflare.report.entry_words import worst_first
 from edgeflare.run.run_document import from_json, to_json
 from small_pairs import write_score_pair
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.rank.model_comparison import (
+from edgeflare.rank.ranking import (
     DRAWN,
     EXACT,
     SIGNIFICANT,

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.grid import BenchRun, Grid
+from edgeflare.bench.grid import BenchRun, Grid, run_grid
 from edgeflare.campaign.observer import Observer
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt

@@ -23,18 +23,18 @@ from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Sentences, Table
 from edgeflare.pytest_search import _message
-from edgeflare.report.answer_words import (
+from edgeflare.report.entry_words import (
     answer_cell,
     answer_columns,
     answer_words,
     decided,
     decisions,
     edited_words,
+    input_words,
+    named_kind,
 )
-from edgeflare.report.entry_names import named_kind
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.run_html import run_html
-from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_csv import run_csv
 from edgeflare.report.run_figures import (

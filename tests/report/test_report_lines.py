@@ -17,7 +17,7 @@ from edgeflare.models.run_host import describe_host
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number
 from edgeflare.report.arm_lines import arm_lines, folded_line
-from edgeflare.report.entry_names import sort
+from edgeflare.report.entry_words import sort
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import systematic_lines, unmutated_lines
 from edgeflare.run.run_document import from_json

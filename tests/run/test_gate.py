@@ -14,7 +14,7 @@ from documents import finding, run_document
 from edgeflare.core.answer import NO_VALUES, Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
-from edgeflare.report.entry_names import worst_first
+from edgeflare.report.entry_words import worst_first
 from edgeflare.run.gate import (
     counting,
     deviation_rate,

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.bench.bench_document import Bench
-from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.grid import BenchRun, Grid
+from edgeflare.bench.grid import BenchRun, Grid, run_grid
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt

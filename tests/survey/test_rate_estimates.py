@@ -14,13 +14,15 @@ from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.statistics.sequential_test import LimitEvidence
 from edgeflare.survey.gates.gate_judgement import limit_evidence
 from edgeflare.survey.items.survey_facts import Fact, Sample
-from edgeflare.survey.rates import pooled_rate as pooling
-from edgeflare.survey.rates.pooled_rate import PERMUTATIONS, pooled_rate, pooling_p_value
+from edgeflare.survey.rates import rate_interval
 from edgeflare.survey.rates.rate_interval import (
+    PERMUTATIONS,
     FieldInterval,
     Limits,
     field_interval,
     mean_distance,
+    pooled_rate,
+    pooling_p_value,
     rate,
 )
 from survey_populations import MakePopulation, Population, with_good_twin, with_useless_twin
@@ -150,7 +152,7 @@ def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0, first: int = POOLED 
 def test_slices_that_do_not_differ_have_p_values_of_all_sizes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pooling, "PERMUTATIONS", 99)
+    monkeypatch.setattr(rate_interval, "PERMUTATIONS", 99)
     rng = np.random.default_rng(1)
     values = [_pooling_p(rng.random(POOLED) < 0.05, seed) for seed in range(30)]
     assert 0.25 < np.mean(values) < 0.75

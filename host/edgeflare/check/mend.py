@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edgeflare.bench.bench_runs import claimed_folder
+from edgeflare.bench.grid import claimed_folder
 from edgeflare.check.figures.check_figures import MendedInputs, MendFigures
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair

@@ -10,10 +10,15 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_document import Bench, draw_queries, write_bench
-from edgeflare.bench.bench_runs import check_folder, claimed_folder, open_grid_pair, run_grid
-from edgeflare.bench.bench_table import bench_section
-from edgeflare.bench.grid import Grid, check_pairs
+from edgeflare.bench.bench_document import Bench, bench_section, draw_queries, write_bench
+from edgeflare.bench.grid import (
+    Grid,
+    check_folder,
+    check_pairs,
+    claimed_folder,
+    open_grid_pair,
+    run_grid,
+)
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy

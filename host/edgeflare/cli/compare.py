@@ -18,7 +18,7 @@ from edgeflare.record.folder import file_written
 from edgeflare.record.json_types import plain_json
 from edgeflare.replay.run_comparison import ComparedRun
 from edgeflare.replay.run_comparison import compare as set_side_by_side
-from edgeflare.report.entry_names import last_parts, with_article
+from edgeflare.report.entry_words import last_parts, with_article
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import harms_in_words
 from edgeflare.run.load_document import load_document

@@ -38,8 +38,12 @@ from edgeflare.conform.record.conform_journal import begin_journal, require_same
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
-from edgeflare.matrix.conform_matrix import ConformMatrix, conform_matrix, conform_matrix_section
-from edgeflare.matrix.conform_matrix_document import conform_matrix_document
+from edgeflare.matrix.conform_matrix import (
+    ConformMatrix,
+    conform_matrix,
+    conform_matrix_document,
+    conform_matrix_section,
+)
 from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.pages.terminal import print_section

@@ -29,8 +29,11 @@ from edgeflare.conform.version_table import failing_still
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
-from edgeflare.matrix.conform_matrix import retry_matrix, retry_matrix_section
-from edgeflare.matrix.conform_matrix_document import retry_matrix_document
+from edgeflare.matrix.conform_matrix import (
+    retry_matrix,
+    retry_matrix_document,
+    retry_matrix_section,
+)
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder

@@ -12,10 +12,10 @@ from rich.markup import escape
 from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
-from edgeflare.devices.decisive_provenance import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device, device_states
 from edgeflare.devices.profile_lookup import find_profile, list_profiles
+from edgeflare.devices.provenance import features_for_kernels
 from edgeflare.pages.facts import details
 from edgeflare.pages.page import Facts, Table
 from edgeflare.pages.terminal import print_blocks

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from edgeflare.bench.bench_runs import Watch
-from edgeflare.bench.grid import BenchRun
+from edgeflare.bench.grid import BenchRun, Watch
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
 from edgeflare.cli.time_left import TimeLeft, in_words
 from edgeflare.survey.phases.survey_observer import DeviceProgress

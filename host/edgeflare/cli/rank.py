@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_runs import check_folder, claimed_folder, open_grid_pair
-from edgeflare.bench.bench_table import heading
-from edgeflare.bench.grid import Grid
+from edgeflare.bench.bench_document import heading
+from edgeflare.bench.grid import Grid, check_folder, claimed_folder, open_grid_pair
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy

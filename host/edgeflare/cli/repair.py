@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from msgspec import structs
 
-from edgeflare.bench.bench_runs import check_folder, claimed_folder
+from edgeflare.bench.grid import check_folder, claimed_folder
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import pair_options, repair_options, run_options
 from edgeflare.cli.console import Console

@@ -14,7 +14,7 @@ from edgeflare.cli.presentation import Reported, extra_needed
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.diagnose.layers.layers_document import LAYERS
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.pages.job_annotations import job_annotations
+from edgeflare.pages.junit import job_annotations
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written

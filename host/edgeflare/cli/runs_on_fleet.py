@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_runs import run_grid
-from edgeflare.bench.grid import Grid
+from edgeflare.bench.grid import Grid, run_grid
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import look_at_job, run_job

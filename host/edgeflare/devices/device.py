@@ -13,18 +13,18 @@ from types import FrameType, TracebackType
 
 from edgeflare.devices.agent_lease import AgentLease, DeviceInUse
 from edgeflare.devices.connection import Connection, DeviceLost
-from edgeflare.devices.decisive_provenance import (
-    DEVICE_DECIDES,
-    OPENED_MODEL_DECIDES,
-    decisive_changes,
-)
-from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Precision, Profile
-from edgeflare.devices.provenance import Provenance, Telemetry
+from edgeflare.devices.provenance import (
+    DEVICE_DECIDES,
+    OPENED_MODEL_DECIDES,
+    Provenance,
+    Telemetry,
+    decisive_changes,
+)
 from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.reservations.reservation import reserved
-from edgeflare.devices.session import DeviceSession
+from edgeflare.devices.session import DeviceProbe, DeviceSession
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError

@@ -18,8 +18,8 @@ from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.core.tensor import GivenRows
-from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.devices.device import Device
+from edgeflare.devices.provenance import DEVICE_DECIDES, decisive_changes
 from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer

@@ -23,7 +23,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Invocation
-from edgeflare.models.graph_copy import changeable_copy, packed
+from edgeflare.models.graph_parts import changeable_copy, packed
 from edgeflare.models.model_file import read_model_file, temporary_model
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.pair import FoldedFile, Pair

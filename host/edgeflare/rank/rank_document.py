@@ -15,8 +15,7 @@ from edgeflare import __version__
 from edgeflare.bench.grid import Grid
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.page import Section
-from edgeflare.rank.model_comparison import ModelComparison
-from edgeflare.rank.ranking import Ranked, Ranking
+from edgeflare.rank.ranking import ModelComparison, Ranked, Ranking
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne, Share, plain_json

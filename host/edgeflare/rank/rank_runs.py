@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edgeflare.bench.bench_runs import Watch, run_grid
-from edgeflare.bench.grid import Grid
+from edgeflare.bench.grid import Grid, Watch, run_grid
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.models.pair import Pair
 from edgeflare.rank.model_measurements import (

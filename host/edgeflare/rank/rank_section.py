@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from edgeflare.bench.bench_table import show_estimate, show_number
+from edgeflare.bench.bench_document import show_estimate, show_number
 from edgeflare.core.domain import PSNR
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Bullets, Section, Sentences, Table
-from edgeflare.rank.model_comparison import ModelComparison, seeds_needed
-from edgeflare.rank.ranking import Ranked, Ranking
+from edgeflare.rank.ranking import ModelComparison, Ranked, Ranking, seeds_needed
 
 _LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent. Found: "

@@ -17,8 +17,7 @@ from typing import Annotated
 
 import msgspec
 
-from edgeflare.devices.decisive_provenance import DEVICE_DECIDES, HOST_DECIDES, decisive_changes
-from edgeflare.devices.provenance import Provenance
+from edgeflare.devices.provenance import DEVICE_DECIDES, HOST_DECIDES, Provenance, decisive_changes
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.outside_text import json_value

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.report.entry_names import sort
+from edgeflare.report.entry_words import sort
 from edgeflare.report.run_figures import count_kinds
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice, RunDocument

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.report.input_words import input_words
+from edgeflare.report.entry_words import input_words
 from edgeflare.run.nearness import curve_of, measure_name, nearness_db
 from edgeflare.run.run_document import RunDocument
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeflare.pages.answers.answer_form import ARMS
 from edgeflare.pages.csv_rows import csv_text
-from edgeflare.report.answer_words import (
+from edgeflare.report.entry_words import (
     decision_name,
     edited_words,
     is_structured,

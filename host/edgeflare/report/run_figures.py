@@ -8,15 +8,15 @@ from statistics import median
 from typing import Final
 
 from edgeflare.pages.facts import number
-from edgeflare.report.entry_names import (
+from edgeflare.report.entry_words import (
     SORTS,
+    input_words,
     last_part,
     last_parts,
     named_kind,
     sort,
     with_article,
 )
-from edgeflare.report.input_words import input_words
 from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.gate import counted, tie_harm, ties_count
 from edgeflare.run.harm import NOBODY

@@ -27,24 +27,22 @@ from edgeflare.pages.page import (
     row_groups,
 )
 from edgeflare.pages.terminal import print_page
-from edgeflare.report.answer_words import (
+from edgeflare.report.arm_lines import arm_lines, device_numbers, folded_line
+from edgeflare.report.entry_words import (
     answer_cell,
     answer_columns,
     answer_gist,
     answer_words,
-    order_words,
-)
-from edgeflare.report.arm_lines import arm_lines, device_numbers, folded_line
-from edgeflare.report.entry_names import (
     cause_of,
+    input_words,
     last_part,
     last_parts,
     named_kind,
+    order_words,
     seed_of,
     show_nearness,
     worst_first,
 )
-from edgeflare.report.input_words import input_words
 from edgeflare.report.run_figures import (
     replayed_model,
     run_figures,

@@ -9,8 +9,7 @@ from pathlib import PurePath
 
 from edgeflare.pages.facts import number
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
-from edgeflare.report.answer_words import decisions
-from edgeflare.report.entry_names import named_kind, sort
+from edgeflare.report.entry_words import decisions, named_kind, sort
 from edgeflare.report.run_figures import unmutated_lines
 from edgeflare.run.gate import counted
 from edgeflare.run.harm import rank

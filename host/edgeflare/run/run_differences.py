@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from edgeflare.devices.decisive_provenance import (
+from edgeflare.devices.provenance import (
     DEVICE_DECIDES,
     HOST_DECIDES,
     OPENED_MODEL_DECIDES,

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Final, Literal
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.devices.decisive_provenance import (
+from edgeflare.devices.provenance import (
     DEVICE_DECIDES,
     HOST_DECIDES,
     DecisiveChange,
+    Provenance,
     decisive_changes,
 )
-from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import RunHost
 from edgeflare.record.json_types import Amount, Count, CountFromOne

@@ -9,7 +9,7 @@ from itertools import groupby
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
-from edgeflare.report.answer_words import (
+from edgeflare.report.entry_words import (
     answer_views,
     compared_arms,
     decided,
@@ -18,9 +18,11 @@ from edgeflare.report.answer_words import (
     edited_words,
     is_structured,
     measured,
+    named_kind,
+    seed_of,
     seed_views,
+    sort,
 )
-from edgeflare.report.entry_names import named_kind, seed_of, sort
 from edgeflare.report.html.answered_shots import (
     Blocks,
     ShotGroup,

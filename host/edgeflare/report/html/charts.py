@@ -19,8 +19,7 @@ from matplotlib.ticker import (
 
 from edgeflare.pages.chart import COLOURS, Chart, finish, lines_across, new_panel, page_style
 from edgeflare.pages.facts import number
-from edgeflare.report.entry_names import SORTS, sort, with_article
-from edgeflare.report.input_words import input_words
+from edgeflare.report.entry_words import SORTS, input_words, sort, with_article
 from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name
 from edgeflare.run.run_document import DbShare, LinfShare, RunDocument

@@ -10,14 +10,12 @@ from typing import Any
 from edgeflare.pages.chart import charts_html
 from edgeflare.pages.html_page import html_page, packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
-from edgeflare.report.answer_words import answer_words
-from edgeflare.report.entry_names import SORTS, worst_first
+from edgeflare.report.entry_words import SORTS, answer_words, input_words, worst_first
 from edgeflare.report.html.card import EntryCard, answer_pictures, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView, grouped_verdicts
 from edgeflare.report.html.inspection_view import InspectionView
 from edgeflare.report.html.sounds import SoundFigure
-from edgeflare.report.input_words import input_words
 from edgeflare.report.run_page import LISTS, REPLAY_LISTS, Draw, run_page
 from edgeflare.run.harm import NOBODY, count_harms, harm_of_entry
 from edgeflare.run.nearness import counts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from edgeflare.pages.facts import details
 from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Section, Sentences
 from edgeflare.report.arm_lines import folded_line
-from edgeflare.report.input_words import input_words
+from edgeflare.report.entry_words import input_words
 from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, UNDECIDED, State
 from edgeflare.survey.presentation.survey_tables import (
     baseline_tables,

@@ -13,7 +13,7 @@ import msgspec
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import count_of
 from edgeflare.record.request import how_to_ask_more
-from edgeflare.report.input_words import input_words
+from edgeflare.report.entry_words import input_words
 from edgeflare.survey.gates.gate_judgement import UNDECIDED, DescribedGate
 from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (

@@ -25,8 +25,13 @@ from edgeflare.survey.items.survey_facts import (
     kernel,
     kernel_strict,
 )
-from edgeflare.survey.rates.pooled_rate import pooled_rate
-from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, mean_distance, rate
+from edgeflare.survey.rates.rate_interval import (
+    Rate,
+    SignedEstimate,
+    mean_distance,
+    pooled_rate,
+    rate,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,139 @@
-"""What the arms answered to an entry of a run, in words, and in the cells of tables."""
+"""What every report says of an entry of a run: its names, its inputs, and what arms answered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from pathlib import PurePath
 
+from edgeflare.core.answer import DEVIATION, FAILURES
 from edgeflare.models.run_pair import RunPair
 from edgeflare.pages.answers.answer_form import ARMS, AnswerForm, AnswerWords, class_name
 from edgeflare.pages.answers.answer_forms import words_of
 from edgeflare.pages.answers.classes import ClassesView
-from edgeflare.report.entry_names import named_kind
-from edgeflare.run.nearness import counts
+from edgeflare.run.harm import rank
+from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_document import Finding, RunDocument
+
+SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
+"""What `sort` may return, in the order in which reports list it."""
+
+
+def sort(entry: Finding) -> str:
+    """Return the cause of a deviation, or the kind of anything worse."""
+    return entry.kind if entry.kind in FAILURES else entry.cause or DEVIATION
+
+
+def cause_of(entry: Finding) -> str:
+    """Return what `sort` returns, and whether the deviation hangs on a tie: "kernel, tie"."""
+    return f"{sort(entry)}, tie" if entry.by_tie else sort(entry)
+
+
+def named_kind(entry: Finding) -> str:
+    """Return the kind of a deviation in words, "object vanished"; empty where the task has none."""
+    if entry.kind == DEVIATION or entry.kind in FAILURES:
+        return ""
+    return entry.kind.replace("-", " ")
+
+
+def worst_first(entries: Iterable[Finding]) -> list[Finding]:
+    """Return entries as they matter: failures, what counts, then by harm, then by strength."""
+    return sorted(
+        entries,
+        key=lambda entry: (
+            entry.kind not in FAILURES,
+            not counts(entry),
+            rank(entry),
+            -(entry.strength or 0.0),
+        ),
+    )
+
+
+def show_nearness(entry: Finding) -> str:
+    """Return how near an entry is to its seed in dB; a seed that deviates itself is at ∞."""
+    value = nearness_db(entry)
+    return "–" if value is None else "∞" if value == inf else f"{round(value)}"
+
+
+def with_article(measure: str) -> str:
+    """Return the name of a measure with its article: "a PSNR", "an SNR"."""
+    return f"{'an' if measure[:1] in 'AEFHILMNORSX' else 'a'} {measure}"
+
+
+def seed_of(entry: Finding) -> str:
+    """Return a seed's id, and its file's name where it has one of its own."""
+    named = "" if entry.seed_name.isdecimal() else f" {entry.seed_name}"
+    return f"{entry.seed_id}{named}"
+
+
+def last_part(path: str) -> str:
+    """Return the last name of a path: what is passed on does not tell the folders of a machine."""
+    return last_parts(path).rpartition("/")[2]
+
+
+def last_parts(path: str) -> str:
+    """Return a path as the end of it that tells models apart: its file and the folder of that."""
+    parts = PurePath(path).parts
+    return path if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputWords:
+    """Words for the inputs of a domain.
+
+    Attributes:
+        one: an input.
+        many: inputs.
+        levels: the steps that distances are counted in.
+        cells: what is counted of an input where it differs from its seed.
+        unchanged: how a difference is read, in a sentence.
+
+    """
+
+    one: str = "input"
+    many: str = "inputs"
+    levels: str = "levels"
+    cells: str = "cells"
+    unchanged: str = ""
+
+
+_WORDS = {
+    "image": InputWords(
+        "image",
+        "images",
+        "gray levels",
+        "pixels",
+        unchanged="In a difference, mid-gray is a pixel that did not change, lighter one that rose,"
+        " darker one that fell.",
+    ),
+    "audio": InputWords(
+        "sound",
+        "sounds",
+        "levels",
+        "samples",
+        unchanged="A difference is the trigger less its seed; waveform and player of it are"
+        " magnified by the factor beside it, and its spectrogram is not. The spectrograms of a"
+        " finding share their colours: the brightest is its loudest cell, the darkest 80 dB below.",
+    ),
+    "array": InputWords(
+        "array",
+        "arrays",
+        unchanged="A plot has seed and trigger, and below them the change, which is drawn on the"
+        " scale of its largest.",
+    ),
+}
+
+
+def input_words(pair: RunPair) -> InputWords:
+    """Return the words for the inputs of a run.
+
+    Args:
+        pair: pair in the run's document.
+
+    """
+    return _WORDS.get(pair.domain, InputWords())
+
 
 EDITS = "edits"
 
