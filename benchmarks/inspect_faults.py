@@ -31,8 +31,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
+from edgeflare.diagnose.inspect.inspect_document import BestScore, InspectionResult
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair
-from edgeflare.diagnose.inspect.inspection_result import BestScore, InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.hypothesis import UnitHypothesis

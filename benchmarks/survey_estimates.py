@@ -37,7 +37,7 @@ from edgeflare.survey.rates.rate_interval import Rate, rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import read_facts
 from edgeflare.survey.record.survey_plan import SurveyPlan
-from edgeflare.survey.sampling.sampling_design import SamplingDesign, SamplingRounds
+from edgeflare.survey.sampling_design import SamplingDesign, SamplingRounds
 
 Z = 1.96
 CONFIDENCE = 0.95

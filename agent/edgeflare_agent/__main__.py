@@ -21,8 +21,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from edgeflare_agent import __version__
-from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease
-from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease, DeviceLock
 from edgeflare_agent.handlers import MessageInterceptor
 from edgeflare_agent.idle import IdleWatch, wait_until
 from edgeflare_agent.model_store import ModelStore, UnsafeFolder

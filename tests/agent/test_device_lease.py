@@ -20,9 +20,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from edgeflare_agent import device_lease, device_lock
-from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
-from edgeflare_agent.device_lock import DeviceLock, LockOwner
+from edgeflare_agent import device_lease
+from edgeflare_agent.device_lease import DeviceLease, DeviceLock, Grant, LockOwner, NotLeased, Taken
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.lease_words import holder_words, lease_token
 
@@ -233,7 +232,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="has no abstract s
 
 HOLD = """
 import resource, sys
-from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.device_lease import DeviceLock
 lock = DeviceLock(sys.argv[1])
 assert lock.take(lambda: b"mine") is None
 before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -289,7 +288,7 @@ def test_who_has_it_says_so_until_it_ends(holder: subprocess.Popen[str], name: s
 @pytest.fixture
 def short_take(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the time for which a lock waits for its holder to answer."""
-    monkeypatch.setattr(device_lock, "TAKE_SECONDS", 0.5)
+    monkeypatch.setattr(device_lease, "TAKE_SECONDS", 0.5)
 
 
 @pytest.mark.slow
@@ -340,7 +339,7 @@ def test_one_that_could_open_nothing_for_a_while_answers_again(
         assert full.stdout is not None
         lock = DeviceLock(name)
         with monkeypatch.context() as short_take:
-            short_take.setattr(device_lock, "TAKE_SECONDS", 0.5)
+            short_take.setattr(device_lease, "TAKE_SECONDS", 0.5)
             lock.take(lambda: b"ours")  # for which it may have had a file in reserve
             assert lock.take(lambda: b"ours") == LockOwner(b"", os.getuid(), full.pid)
         full.stdin.write("\n")

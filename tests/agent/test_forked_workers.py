@@ -15,7 +15,7 @@ import pytest
 from agent_calls import wait_until
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.devices import connection
-from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, loading
+from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, worker_process
 from edgeflare_agent.runtime.fork_server import MODEL
 from edgeflare_agent.runtime.shared_memory import nameless_file
 from edgeflare_agent.runtime.worker_messages import LoadingOrder
@@ -225,13 +225,13 @@ def test_a_worker_that_warms_up_has_time_for_it() -> None:
     options = Options("builtin", warmup=30, input_timeout_seconds=10.0)
     order = LoadingOrder("a.tflite", "", options)
     with pytest.raises(WorkerLost, match="did not get ready within 480 s"):
-        loading.load(cast("WorkerProcess", worker), order)
+        worker_process.load(cast("WorkerProcess", worker), order)
     assert worker.waited == [180, 480]
 
 
 def test_the_host_waits_longer_than_the_agent() -> None:
     """So that the agent says what went wrong, and its host is not gone by then."""
-    assert connection.LOAD_SECONDS > loading._LOAD_SECONDS
+    assert connection.LOAD_SECONDS > worker_process._LOAD_SECONDS
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

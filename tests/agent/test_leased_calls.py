@@ -14,8 +14,7 @@ import grpc
 import pytest
 
 from agent_calls import DESCRIBE, PATIENT_SECONDS, batch, opening, refused
-from edgeflare_agent.device_lease import DeviceLease
-from edgeflare_agent.device_lock import DeviceLock
+from edgeflare_agent.device_lease import DeviceLease, DeviceLock
 from edgeflare_agent.model_store import ModelStore
 from edgeflare_agent.server import UNLEASED_SECONDS, AgentService
 from edgeflare_agent.sessions import Sessions

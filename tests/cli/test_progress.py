@@ -17,8 +17,7 @@ from rich.console import Console
 from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.cli import fleet_session as shown_here
 from edgeflare.cli.fleet_session import fleet_progress
-from edgeflare.cli.progress import observe
-from edgeflare.cli.time_left import FIRST_FINDINGS, TimeLeft, expected_queries, in_words
+from edgeflare.cli.progress import FIRST_FINDINGS, TimeLeft, expected_queries, in_words, observe
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 

@@ -269,7 +269,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
     "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
-    "check/check_document.py CheckFolder.keep_input: name": OF_OURS,
+    "check/check_folder.py CheckFolder.keep_input: name": OF_OURS,
     "check/file_faults.py file_figures: pair.original": MODEL,
     "fleet/command_job.py AdditionJob.is_put: made.name": OF_A_PATH,
     "fleet/command_job.py AdditionJob.is_put: self.added[0]": OF_OURS,
@@ -288,7 +288,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "matrix/kernel_set_runs.py KernelSetRunner._run_each: profile.kernels": OF_OURS,
     "cli/matrix_options.py "
     "matrix_path: f'{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
-    "cli/runs_on_fleet.py make_only_run: cell.run": STRATEGY,
+    "cli/command_on_fleet.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,

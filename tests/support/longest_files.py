@@ -38,7 +38,7 @@ LONGEST_FILES = (
     "cli/test_irregular_files.py",
     "report/html/test_pages_of_tasks.py",
     "cli/test_repair_by_shifts.py",
-    "bench/test_bench_runs.py",
+    "bench/test_grid.py",
     "survey/test_rare_survey.py",
     "cli/test_other_runtimes.py",
     "cli/test_rank.py",

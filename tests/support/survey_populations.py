@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.survey.items.survey_facts import Fact
-from edgeflare.survey.sampling.sampling_design import SamplingDesign
+from edgeflare.survey.sampling_design import SamplingDesign
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from edgeflare.devices.profile_keys import ProfileKey, whole_number
 from edgeflare.devices.transports.child_agent import ChildTransport
-from edgeflare.devices.transports.transport import AddressScheme, TransportPlugin
+from edgeflare.devices.transports.transport_plugin import AddressScheme, TransportPlugin
 
 
 class NiceTransport(ChildTransport):

@@ -32,7 +32,7 @@ from edgeflare.survey.rates.group_differences import (
 )
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_document import SurveyComparison, SurveyDocument
-from edgeflare.survey.sampling.sampling_design import SamplingDesign
+from edgeflare.survey.sampling_design import SamplingDesign
 
 
 @pytest.fixture(scope="module")

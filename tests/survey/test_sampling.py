@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 
 from constructed_surveys import as_asked, constructed_facts
 from edgeflare.survey.items.survey_facts import Sample, SurveyFacts
-from edgeflare.survey.sampling.sampling_design import (
+from edgeflare.survey.sampling_design import (
     FIRST_ROUND,
     FLOOR,
+    LEAST,
     SamplingRounds,
+    Strata,
+    StratumWeights,
     falling_rates,
     first_shares,
     next_shares,
+    strata_of,
 )
-from edgeflare.survey.sampling.strata import LEAST, Strata, StratumWeights, strata_of
 from survey_populations import Population, with_good_twin, with_useless_twin
 
 

@@ -33,7 +33,7 @@ from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, parse_gate, re
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, Sample, SurveyFacts
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import next_step
-from edgeflare.survey.sampling.sampling_design import SamplingDesign, SamplingRounds
+from edgeflare.survey.sampling_design import SamplingDesign, SamplingRounds
 
 CELLS = (Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("snow", 1))
 SETS = {"weather": frozenset({"fog", "snow"})}

@@ -30,7 +30,7 @@ from edgeflare.models.evaluator import Evaluator
 from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.phases.survey_observer import DeviceProgress
-from edgeflare.survey.sampling.sampling_design import SamplingRounds
+from edgeflare.survey.sampling_design import SamplingRounds
 from laboratory import Laboratory, untimed
 from linear_laboratory import linear_laboratory
 from scripted_health import scripted_device

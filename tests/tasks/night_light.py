@@ -15,8 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.pages.answers.answer_form import ARMS, AnsweredInput, AnswerForm, AnswerWords, Cell
 from edgeflare.pages.answers.answer_forms import PageBlocks
 from edgeflare.pages.page import Facts
-from edgeflare.tasks.output_choice import chosen_output
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import chosen_output, output_values
 
 
 class LampView(AnswerForm, frozen=True, tag_field="form", tag="lamp"):

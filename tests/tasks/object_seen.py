@@ -11,7 +11,7 @@ import numpy as np
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import output_values
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from edgeflare.core.task import ModelOutputs, OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import ClassDecoder, Classification
-from edgeflare.tasks.output_choice import chosen_output
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import chosen_output, output_values
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.task_registry import TASKS, find_task
 from kept_decoders import kept_again

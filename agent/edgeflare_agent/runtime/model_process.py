@@ -14,7 +14,6 @@ from typing import cast
 
 from edgeflare_agent.runtime import shared_memory
 from edgeflare_agent.runtime.launcher import default_launcher
-from edgeflare_agent.runtime.loading import DiedLoading, load, loading_order
 from edgeflare_agent.runtime.model_runtime import (
     Batch,
     Failure,
@@ -26,7 +25,13 @@ from edgeflare_agent.runtime.model_runtime import (
 )
 from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
 from edgeflare_agent.runtime.worker_messages import LoadingOrder, ReadyModel
-from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
+from edgeflare_agent.runtime.worker_process import (
+    Death,
+    DiedLoading,
+    WorkerProcess,
+    load,
+    loading_order,
+)
 
 # From the command to the first input; only a machine that is out of breath needs longer.
 _BEGIN_SECONDS = 30.0

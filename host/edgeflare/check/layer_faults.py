@@ -22,12 +22,12 @@ from edgeflare.diagnose.layer_graphs import (
     layered_original,
     reason_not_seen,
 )
-from edgeflare.diagnose.layers.comparison_notes import listed
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
     compare_layers,
 )
+from edgeflare.diagnose.layers.layer_figures import listed
 from edgeflare.diagnose.layers.layer_sources import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.layers_document import LayersDocument, cuts_off
 from edgeflare.diagnose.layers.layers_page import (

@@ -21,6 +21,7 @@ from edgeflare.bench.grid import (
 )
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
+from edgeflare.cli.command_on_fleet import OnlyRun, make_only_run, runs_on_fleet
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
@@ -33,7 +34,6 @@ from edgeflare.cli.option_values import (
 )
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.runs_on_fleet import OnlyRun, make_only_run, runs_on_fleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice

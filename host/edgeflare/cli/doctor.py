@@ -22,7 +22,7 @@ from edgeflare.cli.console import Console
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
-from edgeflare.devices.transports.transport import Check, is_installed
+from edgeflare.devices.transports.transport_plugin import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pages.page import Table

@@ -24,13 +24,13 @@ from edgeflare.devices.profile_lookup import find_profiles, find_shipped_profile
 from edgeflare.diagnose.inspect.hypotheses import load_hypotheses
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
+    InspectionResult,
     inspect_bytes,
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, device_tensors, inspect_pair
 from edgeflare.diagnose.inspect.inspection_figures import MOST_INPUTS, SHARE
 from edgeflare.diagnose.inspect.inspection_inputs import Found
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
 from edgeflare.pages.page import Block, Section, Sentences, Table

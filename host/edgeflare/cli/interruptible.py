@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, as a wish to stop that a campaign heeds, and what is said of it."""
+"""Ctrl-C, SIGTERM, and what else ends a run before its time: how it is heeded, and what is said."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from edgeflare.core.interrupt import INTERRUPTED_BY, Interrupt, InterruptedBy
 from edgeflare.errors import InfrastructureError
+from edgeflare.record.database import DamagedDatabaseError
+from edgeflare.record.journal import damaged_journal
+from edgeflare.run.run_directory import RunDirectory
 
 INTERRUPTED: Final = 130
 """The exit code that shells give a process that Ctrl-C ended, and here SIGTERM too."""
@@ -107,3 +111,23 @@ def resumable_work() -> Iterator[None]:
         yield
     except InfrastructureError as error:
         raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+
+
+@contextmanager
+def failures_reported(directory: RunDirectory, resumed_at: Path) -> Iterator[None]:
+    """Say of a failure of a device, a process or a disk where the run is, and what to type next.
+
+    Args:
+        directory: the run directory.
+        resumed_at: what the user names to go on: it, or the folder of several runs that it is in.
+
+    """
+    try:
+        yield
+    except DamagedDatabaseError as error:
+        raise damaged_journal(error.path, error.why) from None
+    except (InfrastructureError, OSError) as error:
+        raise InfrastructureError(
+            f"{error}; what was found is in {directory.path}, and the same command with "
+            f"--out {resumed_at} --resume goes on"
+        ) from error

@@ -14,6 +14,7 @@ from edgeflare.bench.bench_document import heading
 from edgeflare.bench.grid import Grid, check_folder, claimed_folder, open_grid_pair
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
+from edgeflare.cli.command_on_fleet import OnlyRun, make_only_run, runs_on_fleet
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
@@ -21,7 +22,6 @@ from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_wo
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.runs_on_fleet import OnlyRun, make_only_run, runs_on_fleet
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt

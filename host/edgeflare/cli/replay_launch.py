@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.failure_report import failures_reported
-from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.interruptible import failures_reported, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.profile import Profile

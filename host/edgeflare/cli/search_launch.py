@@ -18,8 +18,7 @@ from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.screening_answers import GivenScreening, note_screening
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli.console import Console
-from edgeflare.cli.failure_report import failures_reported
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, failures_reported, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import MovableRunFolder, naming_other_host
 from edgeflare.core.interrupt import INTERRUPTED_BY

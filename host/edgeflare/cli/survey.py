@@ -19,13 +19,11 @@ from edgeflare.cli.command_on_fleet import (
     run_on_fleet,
 )
 from edgeflare.cli.console import Console
-from edgeflare.cli.failure_report import failures_reported
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import observe
+from edgeflare.cli.interruptible import INTERRUPTED, failures_reported, interruptible
+from edgeflare.cli.progress import in_words, observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.time_left import in_words
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.seeds import SeedChoice

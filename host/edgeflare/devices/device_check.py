@@ -21,7 +21,7 @@ from edgeflare.devices.profile import EMULATED_ALL, Profile, without_all
 from edgeflare.devices.profile_folders import profile_files
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.provenance import Provenance, Telemetry
-from edgeflare.devices.transports.transport import TransportPlugin
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.trust import KEPT_ONLY, Trust

@@ -25,7 +25,7 @@ from edgeflare.devices.profile_keys import (
     one_of,
     unexpected_value,
 )
-from edgeflare.devices.transports.transport import TransportPlugin
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.devices.transports.transport_registry import transport, transport_names, transports
 from edgeflare.errors import UserError, suggestion
 from edgeflare.outside_text import read_toml

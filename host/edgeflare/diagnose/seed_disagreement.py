@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.domains.image.image_tensor import image_tensor
-from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess, image_tensor
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.record.json_types import Share
 from edgeflare.tasks.value_decoder import ValueAnswer

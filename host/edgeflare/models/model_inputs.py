@@ -25,7 +25,7 @@ from edgeflare.core.tensor import (
 )
 from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.domains.image.image_tensor import image_tensor
+from edgeflare.domains.image.preprocess import image_tensor
 from edgeflare.domains.seed_files import targets_of
 from edgeflare.errors import UserError
 from edgeflare.models.folder_labels import with_folder_labels

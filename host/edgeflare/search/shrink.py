@@ -14,10 +14,10 @@ import numpy as np
 
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Outcome
-from edgeflare.search.refining.between_boundaries import find_deviations_near
 from edgeflare.search.refining.decision_boundary import (
     DecisionBoundary,
     find_crossing,
+    find_deviations_near,
     seed_distance,
     step_towards_seed,
 )

@@ -16,13 +16,13 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Outcome
 from edgeflare.search.block_changes import grown, random_block, with_block
-from edgeflare.search.refining.between_boundaries import (
+from edgeflare.search.refining.decision_boundary import (
     BATCH,
+    DecisionBoundary,
     margin_gradient,
     partial_sidestep,
     sidestep,
 )
-from edgeflare.search.refining.decision_boundary import DecisionBoundary
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
     BudgetSpentError,

@@ -46,7 +46,7 @@ from edgeflare.survey.record.survey_document import (
 )
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
 from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan, noted_sets
-from edgeflare.survey.sampling.sampling_design import SamplingRounds
+from edgeflare.survey.sampling_design import SamplingRounds
 
 _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""

@@ -69,7 +69,7 @@ from edgeflare.survey.record.survey_plan import (
     noted_plan,
     resume_plan,
 )
-from edgeflare.survey.sampling.sampling_design import SamplingRounds
+from edgeflare.survey.sampling_design import SamplingRounds
 from edgeflare.survey.survey_derivation import derive_survey
 from edgeflare_protos.kernel_sets import TFLiteKernels
 

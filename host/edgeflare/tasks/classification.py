@@ -33,8 +33,13 @@ from edgeflare.tasks.frame_pooling import (
     frames_to_show,
     require_frame_keys,
 )
-from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame, open_outputs
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import (
+    chosen_output,
+    is_numeric,
+    one_frame,
+    open_outputs,
+    output_values,
+)
 
 Outputs = Literal["logits", "probabilities"]
 

@@ -27,8 +27,9 @@ from edgeflare.tasks.output_choice import (
     named_output,
     one_frame,
     open_outputs,
+    output_values,
+    tie_width,
 )
-from edgeflare.tasks.output_values import output_values, tie_width
 
 _SEEDS_FOR_SPREAD = 128
 """Seeds whose scores give the interquartile range."""

@@ -17,7 +17,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.values import MOST_POINTS, RegressionView, ShownPoint
 from edgeflare.tasks.frame_pooling import ClipFrames
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import output_values
 from edgeflare.tasks.value_points import PointLayout
 
 STATE_VALUES = 64

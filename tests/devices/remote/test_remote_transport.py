@@ -26,7 +26,8 @@ from edgeflare.devices.remote import deployment, on_device
 from edgeflare.devices.remote.remote_shell import Output, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.emulated import EmulatedTransport
-from edgeflare.devices.transports.transport import AgentDeployment, Endpoint, TransportPlugin
+from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.devices.transports.transport_plugin import AgentDeployment, TransportPlugin
 from edgeflare.errors import InfrastructureError, UserError
 from loopback_remote import LoopbackRemote
 

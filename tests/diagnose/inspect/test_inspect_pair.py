@@ -18,6 +18,7 @@ from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
+from edgeflare.diagnose.inspect.inspect_document import InspectionResult
 from edgeflare.diagnose.inspect.inspect_pair import (
     BLOCK,
     InspectionRequest,
@@ -25,7 +26,6 @@ from edgeflare.diagnose.inspect.inspect_pair import (
     inspect_pair,
 )
 from edgeflare.diagnose.inspect.inspection_inputs import Found
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, UnitBehaviours
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit

@@ -31,6 +31,7 @@ from edgeflare.diagnose.inspect.behaviour_scores import is_beyond, level_of
 from edgeflare.diagnose.inspect.error_shares import error_shares, first_to_blame, is_to_blame
 from edgeflare.diagnose.inspect.inspect_document import (
     InspectDocument,
+    InspectionResult,
     inspect_bytes,
     inspect_document,
     load_inspection,
@@ -48,7 +49,6 @@ from edgeflare.diagnose.inspect.inspection_inputs import (
     inspected_inputs,
     seed_halves,
 )
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
 from inspected_units import HYPOTHESES, blocks, inputs, network

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Layout, Rounding, Tensor, dequantize, quantize
 from edgeflare.domains.domain_registry import find_domain
-from edgeflare.domains.image.image_tensor import ImageTensor, image_tensor
-from edgeflare.domains.image.preprocess import PRESETS, Channels, ImageEncoder, Preprocess, preset
+from edgeflare.domains.image.preprocess import (
+    PRESETS,
+    Channels,
+    ImageEncoder,
+    ImageTensor,
+    Preprocess,
+    image_tensor,
+    preset,
+)
 
 
 def read(shape: tuple[int, ...], layout: Layout | None = None) -> ImageTensor:

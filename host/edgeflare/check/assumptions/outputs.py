@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.core.joint_answer import MOST_SCORES
-from edgeflare.domains.image.image_tensor import CHANNELS
+from edgeflare.domains.image.preprocess import CHANNELS
 from edgeflare.errors import UserError
 from edgeflare.models.folder_labels import folder_labels
 from edgeflare.models.pair_file import Settings

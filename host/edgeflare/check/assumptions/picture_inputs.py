@@ -11,8 +11,7 @@ from typing import Final
 
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.image.image_tensor import image_tensor
-from edgeflare.domains.image.preprocess import PRESETS
+from edgeflare.domains.image.preprocess import PRESETS, image_tensor
 from edgeflare.errors import UserError
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.quantized_range import range_of

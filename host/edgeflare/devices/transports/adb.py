@@ -34,7 +34,7 @@ from edgeflare.devices.remote.remote_shell import (
     RemoteLost,
 )
 from edgeflare.devices.remote.remote_transport import RemoteTransport
-from edgeflare.devices.transports.transport import (
+from edgeflare.devices.transports.transport_plugin import (
     AddressScheme,
     AgentDeployment,
     Check,

@@ -12,13 +12,11 @@ from pathlib import Path
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import AcceptedValues, ProfileKey, path, read_text
-from edgeflare.devices.transports.transport import (
+from edgeflare.devices.transports.transport import Endpoint, Transport, split_address
+from edgeflare.devices.transports.transport_plugin import (
     STATUS_SECONDS,
     AddressScheme,
-    Endpoint,
-    Transport,
     TransportPlugin,
-    split_address,
 )
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular

@@ -17,7 +17,8 @@ from typing import Final
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import PYTHON, START_TIMEOUT_SECONDS, ProfileKey, number
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
-from edgeflare.devices.transports.transport import Check, Endpoint, TransportPlugin, allow_delegate
+from edgeflare.devices.transports.transport import Endpoint, allow_delegate
+from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 from edgeflare_protos.kernel_sets import runtime_package

@@ -17,13 +17,8 @@ from edgeflare.devices.bundle.build_bundle import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, ProfileKey, text
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
-from edgeflare.devices.transports.transport import (
-    Check,
-    Endpoint,
-    TransportPlugin,
-    allow_delegate,
-    check_program,
-)
+from edgeflare.devices.transports.transport import Endpoint, allow_delegate
+from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin, check_program
 from edgeflare.errors import UserError, suggestion
 
 _PROGRAMS = ("qemu-aarch64-static", "qemu-aarch64")

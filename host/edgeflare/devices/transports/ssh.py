@@ -33,7 +33,7 @@ from edgeflare.devices.profile_keys import (
 from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.scratch import ScratchFolder
-from edgeflare.devices.transports.transport import (
+from edgeflare.devices.transports.transport_plugin import (
     STATUS_SECONDS,
     AddressScheme,
     AgentDeployment,

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
-from edgeflare.devices.transports.transport import TransportPlugin
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
 
 ENTRY_POINTS = "edgeflare.transports"

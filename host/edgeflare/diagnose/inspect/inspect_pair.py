@@ -16,16 +16,16 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
+from edgeflare.diagnose.inspect.behaviour_scores import require_sparse_regression
 from edgeflare.diagnose.inspect.hypotheses import (
     built_in_hypotheses,
     commonest_pair,
     hypothesis_values,
     require_varying,
 )
+from edgeflare.diagnose.inspect.inspect_document import InspectionResult
 from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection, require_precision
 from edgeflare.diagnose.inspect.inspection_inputs import Found, InspectedInputs, inspected_inputs
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
-from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
 from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, Row, UnitBehaviours
 from edgeflare.diagnose.near_boundary import Inputs
 from edgeflare.errors import UserError

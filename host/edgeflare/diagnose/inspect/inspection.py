@@ -35,8 +35,8 @@ from edgeflare.diagnose.inspect.error_shares import (
     share_interval,
 )
 from edgeflare.diagnose.inspect.hypotheses import telling, varying
+from edgeflare.diagnose.inspect.inspect_document import Ending, InspectionResult, InspectionVerdict
 from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures, KeptInputs
-from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult, InspectionVerdict
 from edgeflare.diagnose.inspect.unit_measures import Orders
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis

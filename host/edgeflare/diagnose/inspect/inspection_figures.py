@@ -33,7 +33,7 @@ from edgeflare.diagnose.inspect.behaviour_scores import (
 )
 from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
 from edgeflare.diagnose.inspect.hypotheses import DEVIATES
-from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
+from edgeflare.diagnose.inspect.inspect_document import BestScore, LayerScore, RankedUnit
 from edgeflare.diagnose.inspect.unit_measures import possible_limits
 
 MOST_LISTED: Final = 20

@@ -14,10 +14,11 @@ from typing import Final
 from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.layer_difference import difference, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
-from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes, listed
 from edgeflare.diagnose.layers.layer_figures import (
+    ComparisonNotes,
     ErrorSums,
     LayerFigures,
+    listed,
     output_step,
 )
 from edgeflare.diagnose.layers.layers_document import differs_on_device

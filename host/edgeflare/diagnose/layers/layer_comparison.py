@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
-from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes
 from edgeflare.diagnose.layers.device_comparison import DeviceComparison, DeviceSide
-from edgeflare.diagnose.layers.layer_figures import LayerFigures, RangeUse
+from edgeflare.diagnose.layers.layer_figures import ComparisonNotes, LayerFigures, RangeUse
 from edgeflare.diagnose.layers.original_comparison import OriginalComparison, OriginalSide
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from edgeflare.diagnose.layers.comparison_notes import listed
-from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse
+from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse, listed
 from edgeflare.diagnose.layers.layers_document import (
     TWO_SIDED,
     LayersDocument,

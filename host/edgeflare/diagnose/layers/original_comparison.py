@@ -15,14 +15,15 @@ from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import FLOAT_NOISE, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layer_matching import CONVERSIONS, match_layers
-from edgeflare.diagnose.layers.comparison_notes import ComparisonNotes, listed
 from edgeflare.diagnose.layers.layer_figures import (
+    ComparisonNotes,
     ErrorSums,
     LayerConstants,
     LayerFigures,
     RangeSums,
     RangeUse,
     Sensitivity,
+    listed,
     output_step,
 )
 from edgeflare.diagnose.margin_error import answers_behind

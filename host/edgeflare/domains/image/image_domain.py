@@ -18,8 +18,14 @@ from edgeflare.core.tensor import Layout, Rounding, Tensor
 from edgeflare.core.views import ImageView
 from edgeflare.domains.image.image_file import decode_image
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
-from edgeflare.domains.image.image_tensor import CHANNELS, image_tensor
-from edgeflare.domains.image.preprocess import Channels, ImageEncoder, Preprocess, Resize
+from edgeflare.domains.image.preprocess import (
+    CHANNELS,
+    Channels,
+    ImageEncoder,
+    Preprocess,
+    Resize,
+    image_tensor,
+)
 from edgeflare.domains.image.preprocess import preset as _preset
 from edgeflare.domains.seed_files import (
     chosen_files,

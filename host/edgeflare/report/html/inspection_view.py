@@ -12,11 +12,12 @@ from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
 from edgeflare.diagnose.inspect.hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.inspect_document import (
     INSPECTION,
+    BestScore,
     InspectDocument,
     InspectedLayer,
+    InspectionVerdict,
     load_inspection,
 )
-from edgeflare.diagnose.inspect.inspection_result import BestScore, InspectionVerdict
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
 

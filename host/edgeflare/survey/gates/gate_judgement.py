@@ -36,8 +36,7 @@ from edgeflare.survey.items.survey_facts import (
 )
 from edgeflare.survey.rates.rate_interval import field_interval, rate
 from edgeflare.survey.rates.rate_words import interval, percent, points
-from edgeflare.survey.sampling.sampling_design import Draws, SamplingDesign, SamplingRounds
-from edgeflare.survey.sampling.strata import Strata
+from edgeflare.survey.sampling_design import Draws, SamplingDesign, SamplingRounds, Strata
 
 State = Literal["held", "not held", "undecided"]
 

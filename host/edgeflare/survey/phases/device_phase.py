@@ -35,7 +35,7 @@ from edgeflare.survey.rates.rate_interval import Rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
 from edgeflare.survey.record.survey_plan import SurveyPlan
-from edgeflare.survey.sampling.sampling_design import SamplingRounds
+from edgeflare.survey.sampling_design import SamplingRounds
 
 SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
 """Why the device is asked about no further item."""

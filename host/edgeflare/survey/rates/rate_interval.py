@@ -35,7 +35,7 @@ from edgeflare.statistics.mover import difference
 from edgeflare.statistics.proportion import wilson_interval
 from edgeflare.statistics.weighted_count import CountLimits, count_limits, gamma_limits
 from edgeflare.survey.items.survey_facts import Fact, Sample
-from edgeflare.survey.sampling.strata import StratumWeights
+from edgeflare.survey.sampling_design import StratumWeights
 
 
 def rate(

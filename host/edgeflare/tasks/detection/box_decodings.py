@@ -18,7 +18,7 @@ from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
 from edgeflare.tasks.detection.box_matching import Boxes
-from edgeflare.tasks.output_values import OutputValues, output_values
+from edgeflare.tasks.output_choice import OutputValues, output_values
 
 
 class DecodedRows(NamedTuple):

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import DEVIATION, LEAST_SUPPORT, NO_CONFUSION, Answer, Confusion
-from edgeflare.tasks.detection.average_precision import mean_average_precision
 from edgeflare.tasks.detection.box_matching import matched_pairs, pairwise_iou
-from edgeflare.tasks.detection.detections import Candidates, Detected
+from edgeflare.tasks.detection.detections import Candidates, Detected, mean_average_precision
 
 LEAST_EXCESS = -4.6
 """Margin in logits of what overlaps none of the candidates that are kept. With a threshold of .5

@@ -25,7 +25,7 @@ from edgeflare.tasks.detection.detections import (
     DetectionRule,
     detected,
 )
-from edgeflare.tasks.output_values import tie_width
+from edgeflare.tasks.output_choice import tie_width
 
 CANDIDATES = 64
 """Candidates below the threshold that are kept, the best. They tell what is nearest to appearing,

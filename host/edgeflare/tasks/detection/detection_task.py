@@ -27,8 +27,13 @@ from edgeflare.tasks.detection.box_matching import require_scipy
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_decoder import DetectionDecoder
 from edgeflare.tasks.detection.detections import DetectionRule
-from edgeflare.tasks.output_choice import is_numeric, listed, named_output, open_outputs
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import (
+    is_numeric,
+    listed,
+    named_output,
+    open_outputs,
+    output_values,
+)
 
 _DECODINGS = ("anchors", "postprocess", "objects")
 

@@ -17,8 +17,7 @@ from edgeflare.core.tensor import Layout, RawBatch, Tensor, pack_rows, unpack_ro
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.tasks.frame_pooling import ClipFrames
-from edgeflare.tasks.output_choice import one_frame
-from edgeflare.tasks.output_values import output_values, tie_width
+from edgeflare.tasks.output_choice import one_frame, output_values, tie_width
 from edgeflare.tasks.segmentation.mask_answer import Mask, MaskAnswer, MaskRule, is_tied
 
 _SHOWN_SIZES = (128, 96, 64, 48, 32, 16)

@@ -16,8 +16,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.texts import TranscriptView
 from edgeflare.tasks.classification import Outputs, detect_outputs, least_probability
-from edgeflare.tasks.output_choice import chosen_output, is_numeric
-from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.output_choice import chosen_output, is_numeric, output_values
 from edgeflare.tasks.transcript.transcript_answer import TextLattice, TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_symbols import Spelling, TranscriptSymbols
 
