@@ -117,8 +117,10 @@ def test_more_budget_never_ends_farther() -> None:
 def test_without_a_member_kernels_are_judged_by_the_device_alone() -> None:
     of = bench()
     nearer, stronger = (refined(refine, of, KERNEL, 200) for refine in (shrink, strengthen))
-    for one in (nearer, stronger):
-        assert one.device_queries == one.inputs > 100
+    for made in (nearer, stronger):
+        asked = {query.arms for query in made.queries if not query.again}
+        assert asked - {(Arm.TWIN,)} == {(Arm.TWIN, Arm.DEVICE)}  # probes are of one side alone
+        assert made.inputs > 100
     assert distance(of, nearer.after.input) < 0.9 * distance(of, nearer.before.input)
     before, after = (strength(of, one.input, KERNEL) for one in (stronger.before, stronger.after))
     assert after > before
@@ -128,7 +130,10 @@ def test_a_member_like_the_device_stands_in_for_it() -> None:
     of = with_member(bench())
     one = refined(shrink, of, KERNEL, 200)
     assert one.device_queries < one.inputs / 5
-    assert {query.kernels for query in one.queries} == {("builtin",), ()}
+    assert {(query.arms, query.kernels) for query in one.queries if not query.again} == {
+        ((Arm.TWIN,), ()),
+        ((Arm.TWIN,), ("builtin",)),
+    }
     assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
 
 

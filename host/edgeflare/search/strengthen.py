@@ -108,7 +108,7 @@ def suppress_other_classes(
         if decision_probability(boundary, point) >= MIN_PROBABILITY:
             break
         probes = estimate.probes(point.input, PROBES, refinement.start.rng)
-        for probe in (yield from refinement.evaluate(probes)):
+        for probe in (yield from refinement.probe(probes)):
             estimate.learn(point, probe)
         step, gradient = suppression_direction(boundary, estimate, point)
         squared = max(float((gradient**2).sum()), 1e-12)

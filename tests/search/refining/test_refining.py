@@ -86,6 +86,21 @@ def test_no_more_is_asked_than_is_left_and_within_the_bounds() -> None:
         next(refinement.evaluate(far))
 
 
+def test_probes_ask_the_first_side_alone_and_spend_as_evaluations_do() -> None:
+    of = like_the_twin(bench())
+    refinement = trial_of(of, Goal(), budget=2)
+    part = refinement.probe([of.seed, 255 - of.seed, of.seed])
+    asked = next(part)
+    assert [(query.arms, query.kernels) for query in asked] == [((Arm.ORIGINAL,), ())] * 2
+    with pytest.raises(StopIteration) as end:
+        part.send([of.evaluate(query.input, query.arms) for query in asked])
+    assert all(
+        probed.first.equals(of.evaluate(query.input, query.arms)[Arm.ORIGINAL])
+        for probed, query in zip(end.value.value, asked, strict=True)
+    )
+    assert refinement.left == 0
+
+
 def kept(refinement: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, better: bool) -> bool:
     part = refinement.keep(seen, lambda _outcome: better)
     try:
@@ -308,6 +323,7 @@ def test_the_lowest_frequency_is_the_mean_and_differences_between_channels_are_n
         ((16_000,), 1, 256),
         ((7,), 1, 7),
         ((300, 6), 1, 1536),
+        ((1_501, 2), 1, 512),
         ((9, 8, 7, 2), 3, 432),
     ],
 )

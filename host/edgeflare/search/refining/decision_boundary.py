@@ -15,7 +15,11 @@ import numpy as np
 from edgeflare.core.answer import Answer
 from edgeflare.core.input_space import Input, Real
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
-from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
+from edgeflare.search.refining.trigger_refinement import (
+    EvaluatedInput,
+    ProbedInput,
+    TriggerRefinement,
+)
 from edgeflare.search.strategy import QueryGenerator
 
 PROBES = 36
@@ -87,12 +91,12 @@ def step_towards_seed(
     space = refinement.start.space
     seed = space.levels(refinement.start.seed)
     current = space.levels(point.input) - seed
-    base = point
+    base: ProbedInput = point
     if share < 1.0:
-        (base,) = yield from refinement.evaluate([space.nearest(seed + share * current)])
+        (base,) = yield from refinement.probe([space.nearest(seed + share * current)])
         estimate.learn(point, base)
     probes = estimate.probes(base.input, PROBES, refinement.start.rng)
-    for probe in (yield from refinement.evaluate(probes)):
+    for probe in (yield from refinement.probe(probes)):
         estimate.learn(base, probe)
     change = project_seed(refinement, boundary, estimate, base)
     if change is None:
@@ -114,7 +118,7 @@ def project_seed(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
     estimate: GradientEstimate,
-    point: EvaluatedInput,
+    point: ProbedInput,
 ) -> Real | None:
     """Return the change that projects the seed onto the linearised boundary; None without any."""
     falls, rises = refinement.start.space.limits(refinement.start.seed)

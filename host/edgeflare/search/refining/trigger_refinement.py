@@ -2,7 +2,7 @@
 
 A surrogate on the host is queried first wherever it shows the deviation too; the device is queried
 about what would be kept. Where no surrogate shows it, or the surrogate was wrong about the device
-several times in a row, the device is queried about every input.
+several times in a row, the device is queried itself. Probes of a gradient ask the first side alone.
 """
 
 from __future__ import annotations
@@ -26,20 +26,30 @@ class BudgetSpentError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedInput:
-    """An input that was evaluated.
+class ProbedInput:
+    """An input about which the first compared arm was asked, and perhaps no other.
 
     Attributes:
         input: the input.
-        first: the answer of the first compared arm, or of its surrogate.
-        second: the answer of the second.
-        outcome: all answers.
-        deviates: whether it is a finding if the device answers as the surrogate does.
+        first: the answer of the first compared arm.
 
     """
 
     input: Input
     first: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedInput(ProbedInput):
+    """An input that was evaluated on both sides.
+
+    Attributes:
+        second: the answer of the second compared arm, or of its surrogate.
+        outcome: all answers.
+        deviates: whether it is a finding if the device answers as the surrogate does.
+
+    """
+
     second: Answer
     outcome: Outcome
     deviates: bool
@@ -76,17 +86,32 @@ class TriggerRefinement:
             BudgetSpentError: the budget is spent.
 
         """
-        if self.left == 0:
-            raise BudgetSpentError
-        start, surrogate = self.start, self._surrogate
-        asked = [
-            start.bounds.project(candidate, start.seed) for candidate in candidates[: self.left]
-        ]
-        self.left -= len(asked)
+        asked, surrogate = self._spend(candidates), self._surrogate
         outcomes = yield [
             Query(candidate, surrogate.arms, surrogate.kernels) for candidate in asked
         ]
         return [self._evaluated(*pair) for pair in zip(asked, outcomes, strict=True)]
+
+    def probe(self, candidates: Sequence[Input]) -> QueryGenerator[list[ProbedInput]]:
+        """Ask the first side alone about inputs; else as `evaluate`, and as much of the budget.
+
+        Of a step whose scores the gradient is estimated from nobody reads what the other side says.
+        """
+        asked = self._spend(candidates)
+        arm, _ = self.start.goal.compared
+        outcomes = yield [Query(candidate, (arm,)) for candidate in asked]
+        return [ProbedInput(*pair) for pair in zip(asked, (o[arm] for o in outcomes), strict=True)]
+
+    def _spend(self, candidates: Sequence[Input]) -> list[Input]:
+        """Return as many inputs as the budget allows, projected; raises as `evaluate`."""
+        if self.left == 0:
+            raise BudgetSpentError
+        start = self.start
+        asked = [
+            start.bounds.project(candidate, start.seed) for candidate in candidates[: self.left]
+        ]
+        self.left -= len(asked)
+        return asked
 
     def keep(
         self, evaluated: EvaluatedInput, better: Callable[[Outcome], bool]
