@@ -72,7 +72,11 @@ class InputSpace:
         So steps of less than a level are steps, where values are whole numbers.
         """
         values, chance = self._units(levels), rng.random(levels.shape)
-        return self.clipped(np.floor(values + chance) if self.whole else values)
+        if not self.whole:
+            return self.clipped(values)
+        chance += values
+        np.floor(chance, out=chance)
+        return self.clipped(chance)
 
     def between(self, begin: Input, end: Input, share: float) -> Input:
         """Return the input at that share of the line between two inputs.
