@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.front_end import Mfcc, open_front_end
-from edgeflare.domains.audio.log_mel import LogMel
+from edgeflare.domains.audio.log_mel import LogMel, Waves
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import JsonValue
 
@@ -245,3 +247,28 @@ def test_settings_that_are_wrong_are_one_line(
     settings: dict[str, object], words: str, refusal: Callable[..., str]
 ) -> None:
     assert words in refusal(open_front_end, settings, 8_000)
+
+
+def test_both_models_of_a_pair_share_the_features_of_a_sound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    features = LogMel.features
+
+    def counted(self: LogMel, waves: Waves) -> NDArray[np.float32]:
+        made.append(len(waves))
+        return features(self, waves)
+
+    monkeypatch.setattr(LogMel, "features", counted)
+    row = (1, *LOG_MEL.shape(WAVES.shape[1]))
+    tensors = Tensor("sound", row, "float32"), Tensor("sound", row, "int8", 0.1, 3)
+    domain, other = (
+        AudioDomain(8_000, 200, front_end={"name": "log-mel", **BANDS}) for _ in range(2)
+    )
+    real, whole = map(domain.encoder, tensors)
+    expected = other.encoder(tensors[1]).encode(WAVES)
+    made.clear()
+    real.encode(WAVES[1:2])
+    assert np.array_equal(whole.encode(WAVES), expected)
+    assert np.array_equal(whole.encode(WAVES[::-1]), expected[::-1])
+    assert made == [1, 2]

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, log10, prod
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,9 @@ _MOST_DB = 0.5
 
 _EDGES = np.unique(np.rint(np.geomspace(2, _FRAME // 2 + 1, _BANDS + 1)).astype(np.int64))[:-1]
 """The first bin of each band."""
+
+_REMEMBERED_BYTES: Final = 32 * 2**20
+"""Sounds and features that are remembered at most: two batches of 500 seconds of speech."""
 
 DEFAULT_SAMPLE_RATE = 16_000
 """Hz. That of models of speech and of sounds on devices, unless a pair says otherwise."""
@@ -148,6 +151,7 @@ class AudioDomain(Domain):
         self._rounding: Rounding = rounding
         self._normalize: Normalize = normalize
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
+        self._features = None if self._front_end is None else _LastFeatures(self._front_end)
         said = None if windows is None else dict(windows)
         self._of = "features" if said is None else said.pop("of", "features")
         self._windows = Windows.of(said)
@@ -268,7 +272,7 @@ class AudioDomain(Domain):
         return FeatureWindows(self._windows, encoder, rows, tensor)
 
     def _sound_encoder(self, tensor: Tensor) -> _SoundEncoder:
-        return _SoundEncoder(self._front_end, tensor, self._rounding, self._normalize)
+        return _SoundEncoder(self._features, tensor, self._rounding, self._normalize)
 
     def encode_file(self, wave: Wave) -> bytes:
         """Return the WAV file of a sound."""
@@ -373,12 +377,49 @@ def _of_window(tensor: Tensor) -> Tensor:
     return replace(tensor, shape=tensor.shape[1:])
 
 
+class _LastFeatures:
+    """A front end that makes the features of a sound once for the encoders of several models.
+
+    Original and twin are given the same sounds one after the other, and the features of a sound may
+    take longer than both inferences.
+    """
+
+    def __init__(self, front_end: FrontEnd) -> None:
+        self._front_end = front_end
+        self._made: dict[bytes, NDArray[np.float32]] = {}
+        self._size = 0
+
+    def features(self, waves: NDArray[np.int16]) -> NDArray[np.float32]:
+        """Return the features of sounds, as `FrontEnd.features` does."""
+        keys = [wave.tobytes() for wave in waves]
+        made = self._made
+        known = {key: made[key] for key in keys if key in made}
+        new = [place for place, key in enumerate(keys) if key not in known]
+        if len(new) == len(keys):
+            features = self._front_end.features(waves)
+            self._remember(keys, features)
+            return features
+        if new:
+            features = self._front_end.features(waves[new])
+            self._remember([keys[place] for place in new], features)
+            known |= {keys[place]: row for place, row in zip(new, features, strict=True)}
+        return np.stack([known[key] for key in keys])
+
+    def _remember(self, keys: Sequence[bytes], features: NDArray[np.float32]) -> None:
+        size = sum(map(len, keys)) + features.nbytes
+        if self._size + size > _REMEMBERED_BYTES:
+            self._made, self._size = {}, 0
+        if size <= _REMEMBERED_BYTES:
+            self._made |= zip(keys, features, strict=True)
+            self._size += size
+
+
 class _SoundEncoder:
     """Encodes sounds as a model's input."""
 
     def __init__(
         self,
-        front_end: FrontEnd | None,
+        front_end: _LastFeatures | None,
         tensor: Tensor,
         rounding: Rounding,
         normalize: Normalize,
