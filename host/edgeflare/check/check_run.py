@@ -73,7 +73,10 @@ def run_check(
     record = CheckRecord(check, figures, store, observer, interrupt)
     try:
         if check.draws:
-            _measure_drawn(record)
+            for profile in record.check.profiles:
+                with connect(profile) as device:
+                    give_drawn_inputs(record, device)
+                    try_operators(record, device, record.check.pair.compressed)
         else:
             _measure(record)
     except InfrastructureError as lost:
@@ -113,14 +116,6 @@ def _measure(record: CheckRecord) -> None:
             try_operators(record, compressed.devices[0], compressed.pair.executed)
         search_near(record, first)
         mend(record, first, why_not)
-
-
-def _measure_drawn(record: CheckRecord) -> None:
-    """Measure what the devices do on drawn inputs."""
-    for profile in record.check.profiles:
-        with connect(profile) as device:
-            give_drawn_inputs(record, device)
-            try_operators(record, device, record.check.pair.compressed)
 
 
 def _data_say_nothing(document: CheckDocument) -> bool:

@@ -16,7 +16,7 @@ from edgeflare.bench.grid import claimed_folder
 from edgeflare.check.figures.check_figures import MendedInputs, MendFigures
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
-from edgeflare.repair.judging.judgement import Judgement, SetJudgement
+from edgeflare.repair.judging.judgement import SetJudgement
 from edgeflare.repair.repair_candidate import EnoughTried, ReportProgress
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
@@ -95,12 +95,10 @@ def figures_of(document: RepairDocument) -> MendFigures:
         wrong=None if judged is None else _wrong(judged.seeds),
         near=None if judged is None else _deviating(judged.scored),
         beyond=() if offered is None else offered.options,
-        near_beyond=None if offered is None else _near_after(offered.judged),
+        near_beyond=None
+        if offered is None
+        else sum(input_set.after.deviating for input_set in offered.judged.scored),
     )
-
-
-def _near_after(judged: Judgement) -> int:
-    return sum(input_set.after.deviating for input_set in judged.scored)
 
 
 def _deviating(sets: Sequence[SetJudgement]) -> MendedInputs:

@@ -124,7 +124,9 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     for tensor in tied:
         groups.setdefault(_root(tied, tensor), []).append(tensor)
     found = (_group(graph, group) for root, group in groups.items() if root not in kept)
-    return tuple(sorted(found, key=lambda tie: min(_made(graph, tie))))
+    return tuple(
+        sorted(found, key=lambda tie: min(graph.made_by[tensor] for tensor in tie.tensors))
+    )
 
 
 def consumers(graph: Graph, tensor: int) -> tuple[GraphOp, ...]:
@@ -166,7 +168,3 @@ def _group(graph: Graph, group: list[int]) -> TiedTensors:
         tensor for tensor in group if not moves_values(graph.operators[graph.made_by[tensor]])
     )
     return TiedTensors(tuple(group), tuple(sources))
-
-
-def _made(graph: Graph, group: TiedTensors) -> list[int]:
-    return [graph.made_by[tensor] for tensor in group.tensors]

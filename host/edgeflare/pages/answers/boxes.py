@@ -101,7 +101,7 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
 
         In brackets are the scores that the arm gives where only another one has an object.
         """
-        boxes = _different_first(self.boxes.get(arm))
+        boxes = sorted(self.boxes.get(arm) or (), key=lambda box: not box.difference)
         named = [f"{class_name(self.classes, box.label)} {box.score:.4g}" for box in boxes[:NAMED]]
         more = ["…"] if len(boxes) > NAMED else []
         said = f"{len(boxes)}: {', '.join(named + more)}" if boxes else "no object"
@@ -158,10 +158,6 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
             boxes=tuple(boxes),
             more=max(len(ordered) - SHOWN, 0),
         )
-
-
-def _different_first(boxes: Sequence[ShownBox] | None) -> list[ShownBox]:
-    return sorted(boxes or (), key=lambda box: not box.difference)
 
 
 def _difference(by_arm: Mapping[str, ShownBox]) -> str:

@@ -173,7 +173,7 @@ def _average_precision(pictures: Sequence[tuple[Detected | None, Detected]], lab
         truths = _of_class(right.objects, label)
         wanted += len(truths)
         if found is not None:
-            given = _of_class(_counted(found), label)
+            given = _of_class(found.candidates.at(found.peaks[: found.rule.most_objects]), label)
             scores.append(given.scores)
             hits.append(_hits(given, truths, found.rule.overlap))
     score, hit = np.concatenate(scores), np.concatenate(hits)
@@ -184,11 +184,6 @@ def _average_precision(pictures: Sequence[tuple[Detected | None, Detected]], lab
     precision = right_so_far[ends] / (ends + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     return float((np.diff(recall) * envelope).sum())
-
-
-def _counted(found: Detected) -> Candidates:
-    """Return the candidates that are given: the best that no better one suppresses."""
-    return found.candidates.at(found.peaks[: found.rule.most_objects])
 
 
 def _of_class(some: Candidates, label: int) -> Candidates:
