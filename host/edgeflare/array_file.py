@@ -227,12 +227,7 @@ _MOST_AXES = 32
 
 
 def _native(values: Array) -> Array:
-    """Return values in this machine's order of bytes, bools as 0 or 1.
-
-    Raises:
-        NotArrays: a text has a number in it that is no character.
-
-    """
+    """Return values in this machine's order of bytes, bools as 0 or 1."""
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     if values.dtype.kind == "b":
         values = values.view(np.uint8) != 0

@@ -185,12 +185,7 @@ def _whole(text: str) -> int:
 
 
 def _require_shallow(value: Any) -> None:
-    """Refuse what is nested more deeply than `MOST_DEPTH`; level by level, with no call in another.
-
-    Raises:
-        ValueError: it is.
-
-    """
+    """Refuse what is nested more deeply than `MOST_DEPTH`, level by level, without recursion."""
     level: list[Any] = [[value]]
     for _ in range(MOST_DEPTH + 1):
         level = [

@@ -134,12 +134,7 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
 
 
 def _names(conditions: str | Sequence[str] | None) -> str | None:
-    """Return names of conditions as the command line has them.
-
-    Raises:
-        UserError: they are no names.
-
-    """
+    """Return names of conditions as the command line has them."""
     from edgeflare.errors import UserError  # noqa: PLC0415
 
     if conditions is None or isinstance(conditions, str):

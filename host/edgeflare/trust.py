@@ -52,12 +52,7 @@ class Trust:
         return True
 
     def require(self, request: Request) -> None:
-        """Refuse what the user has not agreed to.
-
-        Raises:
-            UserError: the user has not; names the option.
-
-        """
+        """Refuse what the user has not agreed to."""
         if not self.allows(request):
             raise UserError(
                 f"{request.what}, which needs your trust: read the file, then add --trust "

@@ -319,12 +319,7 @@ def host_arm(
 
 
 def _require_original(pair: Pair, find: Find) -> None:
-    """Refuse a pair without an original, unless kernels alone are compared.
-
-    Raises:
-        UserError: there is no original, and it is needed.
-
-    """
+    """Refuse a pair without an original, unless kernels alone are compared."""
     if pair.original is None and find is not Find.KERNEL:
         raise UserError(
             f"{pair.name} has no original model: name one with --original, or compare the kernels "
@@ -333,12 +328,7 @@ def _require_original(pair: Pair, find: Find) -> None:
 
 
 def _require_state(pair: Pair) -> None:
-    """Refuse frames of models that keep nothing from one to the next, where the last alone counts.
-
-    Raises:
-        UserError: there are frames, neither a state nor variables, and the task pools nothing.
-
-    """
+    """Refuse frames of models that keep nothing from one to the next, if the last alone counts."""
     called, rule = pair.interface.invocation, pair.interface.task_settings.get("frames", "last")
     if called.frames and rule == "last" and not called.state and not pair_variables(pair):
         raise UserError(
@@ -361,12 +351,7 @@ def _require_comparable(pair: Pair, hosts: Mapping[Arm, ArmModel]) -> None:
 
 
 def _require_fitting_device(pair: Pair, twin: Decoder, device: Decoder) -> None:
-    """Refuse stages of the device whose answers cannot be compared with those of the other arms.
-
-    Raises:
-        UserError: they tell another number of decisions apart.
-
-    """
+    """Refuse stages of the device whose answers cannot be compared with those of the other arms."""
     if twin.choices != device.choices:
         raise UserError(
             f"{pair.name}: as [device.task] reads the outputs there are {device.choices} classes,"

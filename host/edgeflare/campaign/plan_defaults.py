@@ -53,9 +53,6 @@ def require_seed_ids(plan: Plan, taken: SeedIds, pair: str) -> None:
         taken: ids of the seeds that it takes of the pair.
         pair: name of the pair.
 
-    Raises:
-        UserError: one that is named is none of them.
-
     """
     unknown = next((seed_id for seed_id in plan.seed_ids or () if seed_id not in taken), None)
     if unknown is None:

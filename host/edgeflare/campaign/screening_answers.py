@@ -128,12 +128,7 @@ def note_screening(journal: RunJournal, given: GivenScreening | None, *, resumed
 
 
 def require_unsearched(path: Path) -> None:
-    """Refuse to only evaluate the seeds of a run that has searched from them already.
-
-    Raises:
-        UserError: it has, or there is no run.
-
-    """
+    """Refuse to only evaluate the seeds of a run that has searched from them already."""
     directory = RunDirectory(path)
     with RunJournal.read(directory.journal) as journal:
         if journal.chains():

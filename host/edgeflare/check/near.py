@@ -125,12 +125,7 @@ def near_seconds(each: float) -> float:
 
 
 def _queries(opened: OpenedPair, seconds: float) -> int:
-    """Return how many queries of each kind go with some time, for each input.
-
-    Raises:
-        UserError: they are too few.
-
-    """
+    """Return how many queries of each kind go with some time, for each input."""
     most = seconds / seconds_per_input(opened) / SEEDS / 2
     for queries in (_QUERIES, *_FEWER_QUERIES):
         if queries <= most:

@@ -293,12 +293,7 @@ def _further(
 
 
 def _named(models: list[Path], original: str | None, compressed: str | None) -> _Named:
-    """Return what the arguments name.
-
-    Raises:
-        UserError: they are too many, or say the same as an option.
-
-    """
+    """Return what the arguments name."""
     if len(models) > _MOST_MODELS:
         raise UserError(
             f"{len(models)} paths are too many: name a pair, or an original and a compressed model"
@@ -332,12 +327,7 @@ def _loaded(named: _Named, given: Settings, decided: Trust) -> tuple[Pair, Assum
 
 
 def _alone(named: _Named) -> Pair:
-    """Return the pair of a compressed model without an original and inputs.
-
-    Raises:
-        UserError: no model is named.
-
-    """
+    """Return the pair of a compressed model without an original and inputs."""
     if named.compressed is None:
         raise UserError(
             "there is nothing to check: name a pair, two models with --inputs, or a .tflite alone"
@@ -379,12 +369,7 @@ def _then(named: _Named, inputs: Path | None) -> str:
 
 @contextmanager
 def _naming_next(named: _Named, inputs: Path | None, assumed: Assumption | None) -> Iterator[None]:
-    """Say what to type, where something was assumed of models that are refused.
-
-    Raises:
-        UserError: they are.
-
-    """
+    """Say what to type, where something was assumed of models that are refused."""
     try:
         yield
     except UserError as refused:
@@ -396,12 +381,7 @@ def _naming_next(named: _Named, inputs: Path | None, assumed: Assumption | None)
 
 
 def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
-    """Write the `pair.toml` of two models.
-
-    Raises:
-        UserError: there is one already, or nothing was assumed that could be written.
-
-    """
+    """Write the `pair.toml` of two models."""
     if assumed is None:
         raise UserError(
             "--write-pair is for two models and inputs that have no pair.toml: name these alone"

@@ -185,12 +185,7 @@ def _print_endings(job: CommandJob) -> int:
 
 
 def _fleet_classes(devices: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the device classes that `--device` names.
-
-    Raises:
-        UserError: it names none, one twice, or all kernel sets of a device.
-
-    """
+    """Return the device classes that `--device` names."""
     if not devices:
         raise UserError(
             "--fleet has to know the class of devices: name it with --device CLASS, such as"

@@ -85,12 +85,7 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
 def _compare_checks(
     checks: list[Path], runs: list[Path], *, as_json: bool, figure: Path | None
 ) -> None:
-    """Print checks side by side, and what got better or worse from the first to the last.
-
-    Raises:
-        UserError: something else is among them, one is damaged, or there is but one.
-
-    """
+    """Print checks side by side, and what got better or worse from the first to the last."""
     other = next((run for run in runs if run not in checks), None)
     if other is not None:
         raise UserError(f"{checks[0]} is a check, and {other} is none: compare checks with checks")
@@ -128,12 +123,7 @@ _TWO: Final = 2
 
 
 def _require_no_survey(documents: Mapping[str, RunDocument]) -> None:
-    """Refuse surveys, whose findings are a choice and say nothing of how often there are any.
-
-    Raises:
-        UserError: a run is a survey; says how two surveys are compared.
-
-    """
+    """Refuse surveys, whose findings are a choice and say nothing of how often there are any."""
     for run, document in documents.items():
         if document.strategy == STRATEGY:
             raise UserError(

@@ -53,12 +53,7 @@ def conditions(which: Which = None, as_json: AsJson = False) -> None:
 
 
 def _listed(which: str) -> tuple[Condition, ...]:
-    """Return the conditions of a domain, else those of a name, else those of a set.
-
-    Raises:
-        UserError: there are none.
-
-    """
+    """Return the conditions of a domain, else those of a name, else those of a set."""
     known = all_conditions()
     for found in (
         tuple(condition for condition in known if condition.domain == which),

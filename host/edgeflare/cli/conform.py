@@ -151,9 +151,6 @@ def _refuse_beside_matrix(given: Mapping[str, object]) -> None:
     Args:
         given: options by their names, with what the user gave; falsy where that is nothing.
 
-    Raises:
-        UserError: one is given.
-
     """
     for name, value in given.items():
         if value:
@@ -240,12 +237,7 @@ def _list(cells: tuple[Cell, ...], *, as_json: bool) -> None:
 
 
 def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tuple[Cell, ...]:
-    """Return those of some cells that a model has.
-
-    Raises:
-        UserError: it has none of them.
-
-    """
+    """Return those of some cells that a model has."""
     own = {read.cell for read in reading.known}
     found = tuple(cell for cell in cells if cell in own)
     if not found:

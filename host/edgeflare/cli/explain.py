@@ -318,12 +318,7 @@ def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int
 
 
 def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:
-    """Return the device on which all findings are to be explained; None for the run's own.
-
-    Raises:
-        UserError: several are named that are not the run's own.
-
-    """
+    """Return the device on which all findings are to be explained; None for the run's own."""
     own = past.header.plan.devices
     if not devices or set(devices) == set(own):
         return None

@@ -127,13 +127,7 @@ def _export_operator(
     *,
     with_weights: bool,
 ) -> None:
-    """Write a finding of a conformance run.
-
-    Raises:
-        UserError: the run was cut off, has no such finding, or no script can show it.
-        InfrastructureError: the zip cannot be written.
-
-    """
+    """Write a finding of a conformance run."""
     from edgeflare.conform.finding_archive import (  # noqa: PLC0415 - loads a room
         export_finding,
         numbered,

@@ -166,12 +166,7 @@ def repair(
 
 
 def _columns(groups: str | None) -> tuple[int, ...]:
-    """Return the columns that `--groups` names.
-
-    Raises:
-        UserError: these are none.
-
-    """
+    """Return the columns that `--groups` names."""
     if groups is None:
         return ()
     found = [int(part) if part.isdecimal() else -1 for part in groups.split(",")]

@@ -53,9 +53,6 @@ def refuse_as_target(path: Path, what: str, *needed: Path) -> None:
         what: what the needed ones are, in words.
         needed: the run directories that are read.
 
-    Raises:
-        UserError: the path is one of them, or holds one.
-
     """
     for file in needed:
         if file.resolve().is_relative_to(path.resolve()):

@@ -166,9 +166,6 @@ def _search_on_fleet(
         unit_seeds: how many seeds a unit has; None for a few units for each device.
         dry_run: say what would be done, and do nothing.
 
-    Raises:
-        InfrastructureError: the cluster is not reached, or no device is left.
-
     """
     _require_shareable(asked, devices)
     path = asked.folder.choose(asked.pair.folder_name)

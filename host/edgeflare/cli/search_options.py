@@ -319,12 +319,7 @@ class SeedSelection:
 
 
 def require_whole(selection: SeedSelection) -> None:
-    """Refuse a part of a run where several runs are asked for.
-
-    Raises:
-        UserError: a part is asked for.
-
-    """
+    """Refuse a part of a run where several runs are asked for."""
     if selection != SeedSelection():
         raise UserError(
             "--seed-ids, --screening and --screen-only are for one run, and each kernel set of"

@@ -159,12 +159,7 @@ def survey(
 
 
 def _require_models(compressed: str | None, inputs: Path | None) -> None:
-    """Refuse a pair that is not given by a folder, and not by its model and inputs either.
-
-    Raises:
-        UserError: one of them is not named.
-
-    """
+    """Refuse a pair that is not given by a folder, and not by its model and inputs either."""
     if compressed is None:
         raise UserError(
             "name a pair: a folder that holds a pair.toml, or --compressed and --inputs"

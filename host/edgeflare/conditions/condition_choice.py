@@ -246,12 +246,7 @@ def _has_tables(path: Path) -> bool:
 
 
 def _table(table: Mapping[str, Any], where: str) -> ConditionTable:
-    """Return what a table says.
-
-    Raises:
-        UserError: it says something else than it may.
-
-    """
+    """Return what a table says."""
     severities = table.get("severities", [])
     if type(severities) is not list or any(type(severity) is not int for severity in severities):
         raise UserError(

@@ -126,12 +126,7 @@ def _entries() -> list[EntryPoint]:
 
 
 def _load(entry: EntryPoint) -> tuple[Condition, ...]:
-    """Return the conditions of the module that an entry point names.
-
-    Raises:
-        UserError: it does not load, has none, or one has a name that it cannot have.
-
-    """
+    """Return the conditions of the module that an entry point names."""
     try:
         loaded = entry.load()
     except Exception as error:  # whatever a foreign module raises while it is imported

@@ -144,12 +144,7 @@ class AgentLease:
                 self._local.forget()
 
     def _confirm(self) -> None:
-        """See to it that the lease has not ended.
-
-        Raises:
-            DeviceLost: it has, or that cannot be known.
-
-        """
+        """See to it that the lease has not ended."""
         connection = self._connection
         if connection is None or _now() < self._good_until:
             return

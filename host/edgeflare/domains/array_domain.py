@@ -154,12 +154,7 @@ class ArrayDomain(Domain):
 
 
 def _bounds_within(dtype: str, lowest: float, highest: float) -> tuple[float, float]:
-    """Return bounds, those of an integer type where there are none.
-
-    Raises:
-        UserError: nothing lies between them, or they are no bounds of the type.
-
-    """
+    """Return bounds, those of an integer type where there are none."""
     limits = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     if dtype != "float32":
         lowest = float(limits.min) if lowest == -inf else lowest

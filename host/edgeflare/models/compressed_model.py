@@ -154,12 +154,7 @@ _SEPARATOR = "@"
 
 
 def _split_member(member: str) -> tuple[Kernels, str]:
-    """Return the kernel set and the interpreter or the version behind it.
-
-    Raises:
-        UserError: there is no such kernel set, or no such interpreter.
-
-    """
+    """Return the kernel set and the interpreter or the version behind it."""
     kernels, _, python = member.partition(_SEPARATOR)
     if not is_tflite_kernel_set(kernels):
         raise UserError(

@@ -206,12 +206,7 @@ def _sized(shape: Sequence[int | str | None], like: Sequence[int]) -> tuple[int,
 def _shape_of_run(
     session: onnxruntime.InferenceSession, given: Tensor, path: Path
 ) -> tuple[int, ...]:
-    """Return the shape that the output has for an input in its shape.
-
-    Raises:
-        UserError: the model does not run in it.
-
-    """
+    """Return the shape that the output has for an input in its shape."""
     try:
         (made,) = session.run(None, {given.name: np.zeros(given.shape, given.dtype)})
     except Exception as refused:  # onnxruntime's errors share no base class

@@ -79,12 +79,7 @@ class ModelInputs:
     def _transposed(
         self, described: Sequence[PairInput], like: ModelInputs, model: str
     ) -> dict[str, _Axes]:
-        """Return the inputs whose values another model takes in another order.
-
-        Raises:
-            UserError: one is, and it is no array or not certain in which; or one takes more.
-
-        """
+        """Return the inputs whose values another model takes in another order."""
         found = {}
         for input_ in described:
             mine, its = self.tensor(input_), like.tensor(input_)
@@ -208,12 +203,7 @@ class ModelInputs:
         return self._with_targets(seeds, path, choice)
 
     def _with_targets(self, seeds: Seeds, path: Path, choice: SeedChoice) -> Seeds:
-        """Return seeds with what the array `targets` of their file says is right.
-
-        Raises:
-            UserError: there is not one for each seed, or there are labels too.
-
-        """
+        """Return seeds with what the array `targets` of their file says is right."""
         arrays = {input_.array or input_.name for input_ in (*self._searched, *self._fixed)}
         targets = None if "targets" in arrays else targets_of(path)
         if targets is None:
@@ -229,12 +219,7 @@ class ModelInputs:
         return replace(seeds, targets=targets[at])
 
     def _with_class_labels(self, seeds: Seeds, path: Path) -> Seeds:
-        """Return seeds without labels where they are several for each, and no classes.
-
-        Raises:
-            UserError: they are several, and the task has classes.
-
-        """
+        """Return seeds without labels where they are several for each, and no classes."""
         labels = seeds.labels
         if labels is None or labels.ndim == 1:
             return seeds

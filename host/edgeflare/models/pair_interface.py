@@ -271,12 +271,7 @@ def read_interface(said: Settings, *, from_file: bool) -> PairInterface:
 
 
 def _as_on_device(said: Settings, device: Settings) -> Settings:
-    """Return the settings of a pair with what `[device]` says in their place.
-
-    Raises:
-        UserError: that is another task, an input that is not there, or another domain of one.
-
-    """
+    """Return the settings of a pair with what `[device]` says in their place."""
     task = {"name": DEFAULT_TASK, **(said.task or {})}
     own = device.task or {}
     if own.get("name", task["name"]) != task["name"]:
@@ -349,12 +344,7 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
 
 
 def _window_count(inputs: Sequence[PairInput]) -> int:
-    """Return how many windows an input has, which are the frames of a clip; 0 where it has none.
-
-    Raises:
-        UserError: it has some, and its settings do not say how many.
-
-    """
+    """Return how many windows an input has, which are the frames of a clip; 0 where it has none."""
     for input_ in inputs:
         if "windows" in input_.settings:
             if count := input_.opened_domain.window_count():

@@ -147,12 +147,7 @@ def _make(name: str, folder: Path) -> None:
 
 
 def _put(made: Path, folder: Path) -> None:
-    """Put an environment in its place, where there may be one whose Python is gone.
-
-    Raises:
-        InfrastructureError: it cannot be put there.
-
-    """
+    """Put an environment in its place, where there may be one whose Python is gone."""
     broken = made.with_name(f"{made.name}-broken")
     try:
         if folder.exists() and not (folder / "bin" / "python").exists():
@@ -166,13 +161,7 @@ def _put(made: Path, folder: Path) -> None:
 
 
 def _fill(name: str, folder: Path) -> None:
-    """Install a version with the first Python and package of which there is a wheel.
-
-    Raises:
-        UserError: there is none.
-        InfrastructureError: pip fails otherwise, or finds no version of any package.
-
-    """
+    """Install a version with the first Python and package of which there is a wheel."""
     pythons = tuple(_pythons())
     finds_any = False
     for package in PACKAGES:
@@ -207,12 +196,7 @@ def _installed(package: str, name: str, folder: Path) -> str | None:
 
 
 def _call(command: Sequence[str], *, fails: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a command; one that `fails` may.
-
-    Raises:
-        InfrastructureError: it fails, or takes too long.
-
-    """
+    """Run a command; one that `fails` may."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -250,12 +234,7 @@ def _python_version(command: str) -> str:
 
 
 def _released(package: str) -> tuple[str, ...]:
-    """Return the released versions that pip names for this Python.
-
-    Raises:
-        UserError: it names none.
-
-    """
+    """Return the released versions that pip names for this Python."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     done = _call([*pip, "index", "versions", package], fails=True)
     found = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)

@@ -202,12 +202,7 @@ def _fixed_shapes(graph: Graph, invocation: Invocation) -> dict[int, Sequence[in
 
 
 def _of_shapes_alone(graph: Graph) -> list[GraphOp]:
-    """Return the operators whose outputs follow from the shapes of tensors.
-
-    Raises:
-        UserError: an operator asks for a shape that follows from values.
-
-    """
+    """Return the operators whose outputs follow from the shapes of tensors."""
     known = {tensor.index for tensor in graph.tensors if tensor.constant}
     known.update(tensor for at in graph.preparing for tensor in graph.operators[at].outputs)
     unsized: dict[int, GraphOp] = {}
@@ -250,12 +245,7 @@ def _sizes_by_values(graph: Graph, operator: GraphOp, known: set[int]) -> bool:
 
 
 def _computed(graph: Graph, folded: Sequence[GraphOp]) -> dict[int, Values]:
-    """Return what operators put out for those that stay, by the tensors' indexes.
-
-    Raises:
-        UserError: the host's kernels do not run the operators up to them.
-
-    """
+    """Return what operators put out for those that stay, by the tensors' indexes."""
     gone = {operator.index for operator in folded}
     staying = (operator for operator in graph.operators if operator.index not in gone)
     read = {tensor for operator in staying for tensor in operator.inputs}

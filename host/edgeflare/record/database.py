@@ -413,10 +413,6 @@ def _copy_at_once(db: BinaryIO, to: Path, ahead: BinaryIO, ahead_to: Path) -> No
 
     A writer only adds to what is written ahead until it brings it into the database, which changes
     the database; and a half of what it just adds SQLite finds by its checksum, and leaves out.
-
-    Raises:
-        _UnsteadyError: the database was written meanwhile.
-
     """
 
     def state() -> tuple[int, int, bytes]:

@@ -94,10 +94,5 @@ def _number(text: str) -> float | int:
 
 
 def _refused(text: str) -> NoReturn:
-    """Refuse a number that not every reader keeps.
-
-    Raises:
-        ValueError: in any case.
-
-    """
+    """Refuse a number that not every reader keeps."""
     raise ValueError(f"it holds {text}, which not every reader of JSON keeps exactly")

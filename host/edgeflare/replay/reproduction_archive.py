@@ -186,12 +186,7 @@ def _reproduction(
 
 
 def require_scriptable(interface: PairInterface) -> None:
-    """Refuse a pair whose models no script of an export can run, before anything is asked for.
-
-    Raises:
-        UserError: it is so; the line says why.
-
-    """
+    """Refuse a pair whose models no script of an export can run, before anything is asked for."""
     if interface.task not in _OUTPUTS_BY_TASK:
         raise UserError(
             f"the task {interface.task} is of another package, which the script of an export cannot"
@@ -368,12 +363,7 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, object]:
 
 
 def _kernels_of_script(kernels: str, entry: Finding) -> Kernels:
-    """Return the kernels of a finding, which a script runs; a stranger's run may name any.
-
-    Raises:
-        UserError: no script runs them.
-
-    """
+    """Return the kernels of a finding, which a script runs; a stranger's run may name any."""
     if not is_kernel_set(kernels):
         raise UserError(
             f"finding {entry.seed_id} is of the kernel set {printable(kernels)!r}, which this"

@@ -68,9 +68,6 @@ def require_truth(fail_on: str, truths: Truths) -> None:
         fail_on: one of `FAIL_ON`.
         truths: what is right for the seeds.
 
-    Raises:
-        UserError: nothing is known to be right.
-
     """
     if FAIL_ON[fail_on].needs_truth:
         truths.require(f"--fail-on {fail_on} needs to know who is right")

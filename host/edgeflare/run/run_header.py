@@ -200,12 +200,7 @@ class _NotedRun(msgspec.Struct, kw_only=True):
 
 
 def _require_of_each_seed(header: RunHeader) -> None:
-    """Refuse names, labels or targets that are not one for each seed.
-
-    Raises:
-        ValueError: there are more or fewer.
-
-    """
+    """Refuse names, labels or targets that are not one for each seed."""
     said = {"names": header.names or None, "labels": header.labels, "targets": header.targets}
     for what, values in said.items():
         if values is not None and len(values) != len(header.all_seeds):

@@ -315,12 +315,7 @@ class BoundarySearch:
         return step * (share * length / size) if size > 0.0 else step
 
     def _evaluate(self, candidate: Input) -> QueryGenerator[BoundaryPoint]:
-        """Query the host about an input, and the device if its surrogate gives a reason to.
-
-        Raises:
-            TriggerFound: the device confirms it.
-
-        """
+        """Query the host about an input, and the device if its surrogate gives a reason to."""
         start, surrogate = self._start, self._surrogate
         candidate = start.bounds.project(candidate, start.seed)
         (outcome,) = yield (Query(candidate, surrogate.arms, surrogate.kernels),)

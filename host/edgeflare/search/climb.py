@@ -139,12 +139,7 @@ class _DistanceClimb:
         del self._elite[self._most :]
 
     def _evaluate(self, candidate: _ClimbedInput) -> QueryGenerator[_ClimbedInput]:
-        """Query an input, and the device where its surrogate deviates.
-
-        Raises:
-            TriggerFound: the device confirms it.
-
-        """
+        """Query an input, and the device where its surrogate deviates."""
         start, surrogate = self._start, self._surrogate
         mutant = start.bounds.project(candidate.input, start.seed)
         (outcome,) = yield (Query(mutant, surrogate.arms, surrogate.kernels),)

@@ -195,9 +195,6 @@ class Strategy(ABC):
         Args:
             seed: one of them.
 
-        Raises:
-            UserError: they do not.
-
         """
 
     @abstractmethod

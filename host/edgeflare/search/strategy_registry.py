@@ -66,9 +66,6 @@ class RegisteredStrategy:
         Args:
             chooses: whether the task gives some; see `Answer`.
 
-        Raises:
-            UserError: it needs some.
-
         """
         if self.strategy.needs_choices and not chooses:
             raise UserError(
@@ -82,9 +79,6 @@ class RegisteredStrategy:
         Args:
             domain: name of the domain of the inputs.
             operators: the paper's for such inputs.
-
-        Raises:
-            UserError: it needs some.
 
         """
         if self.strategy.needs_paper_operators and not operators:

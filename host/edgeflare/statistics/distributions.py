@@ -39,12 +39,7 @@ def student_quantile(share: float, degrees: int) -> float:
 
 
 def require_scipy() -> None:
-    """Refuse to go on without scipy.
-
-    Raises:
-        UserError: it is not installed; says how.
-
-    """
+    """Refuse to go on without scipy."""
     try:
         import scipy.special  # noqa: F401, PLC0415
     except ImportError:

@@ -69,9 +69,6 @@ def require_same_items(
         has_original: whether it has an original.
         baseline: what it is to be compared with.
 
-    Raises:
-        UserError: they differ; names in what, and what to type.
-
     """
     theirs = baseline.document.plan
     whose = f"the baseline {baseline.name}"

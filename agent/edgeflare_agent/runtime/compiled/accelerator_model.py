@@ -110,10 +110,6 @@ class AcceleratedModel:
 
         Of invalid commands, such as a shader that does not compile, LiteRT says nothing: all
         answers are zeros then.
-
-        Raises:
-            ModelRejected: there is no driver, it refuses the model, or prepares invalid commands.
-
         """
         with recorded_stderr() as recorded:
             log = AcceleratorLog(recorded)

@@ -101,12 +101,7 @@ class MicroModel:
 
 
 def _opened_in_plenty(content: bytes) -> tuple[Any, int]:
-    """Return the runtime's `Interpreter`, and what it counts of its arena in bytes.
-
-    Raises:
-        ModelRejected: the runtime refuses the model.
-
-    """
+    """Return the runtime's `Interpreter`, and what it counts of its arena in bytes."""
     interpreter = _opened(content, _PLENTY_BYTES)
     with recorded_stderr() as recorded:
         interpreter.print_allocations()
@@ -117,12 +112,7 @@ def _opened_in_plenty(content: bytes) -> tuple[Any, int]:
 
 
 def _opened(content: bytes, arena_bytes: int) -> Any:
-    """Return the runtime's `Interpreter`.
-
-    Raises:
-        ModelRejected: the runtime refuses the model.
-
-    """
+    """Return the runtime's `Interpreter`."""
     from tflite_micro.python.tflite_micro import runtime  # noqa: PLC0415 - it may be missing
 
     with recorded_stderr() as recorded:

@@ -128,10 +128,6 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
 
     The count is of nodes that the external delegate took. The model may have run on the way, so
     its variables have to be reset.
-
-    Raises:
-        ModelRejected: the runtime refuses the model, the delegate or the invocation.
-
     """
     interpreter, tensors, external_nodes = _allocated(content, options)
     invocation = options.invocation
@@ -236,9 +232,6 @@ def _readable_tensors(interpreter: Any, nodes: Sequence[ExecutedNode]) -> list[T
     Args:
         interpreter: the runtime's, with tensors allocated, opened to keep all tensors.
         nodes: the interpreter's list of nodes.
-
-    Raises:
-        ModelRejected: the model does not run in this mode.
 
     """
     for details in interpreter.get_input_details():

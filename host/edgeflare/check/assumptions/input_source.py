@@ -119,12 +119,7 @@ class GivenInputs:
 
 
 def _stacked(files: list[Path]) -> NDArray[Any]:
-    """Return the arrays of files as one.
-
-    Raises:
-        UserError: one is no array, or has another shape than the first.
-
-    """
+    """Return the arrays of files as one."""
     arrays = [read_array(file) for file in files]
     for file, array in zip(files, arrays, strict=True):
         if array.shape != arrays[0].shape:

@@ -143,12 +143,7 @@ def assumed_sounds(
 
 
 def _format(given: GivenInputs) -> tuple[int, int]:
-    """Return the sample rate of the first sound in Hz, and how many samples it has.
-
-    Raises:
-        UserError: an `.npz` says no sample rate where it should.
-
-    """
+    """Return the sample rate of the first sound in Hz, and how many samples it has."""
     if given.files:
         try:
             return sound_format(given.files[0])

@@ -234,9 +234,6 @@ def _system_libraries(
     Returns:
         Paths of Debian's files by the names that libraries are asked for by.
 
-    Raises:
-        InfrastructureError: Debian's packages lack one of them.
-
     """
     offered = _offered(debian, target)
     own = {path.rpartition("/")[2] for path in binaries}

@@ -81,12 +81,7 @@ class LabgridReservation(Reservation):
 
 
 def _said(process: subprocess.Popen[str]) -> str:
-    """Return what a client says until it ends; Ctrl-C waits for that, lest the client be killed.
-
-    Raises:
-        subprocess.TimeoutExpired: it does not end.
-
-    """
+    """Return what a client says until it ends; Ctrl-C waits for that, lest the client be killed."""
     try:
         return process.communicate(timeout=_SECONDS)[0]
     except KeyboardInterrupt:

@@ -209,12 +209,7 @@ signals out that are spread over many units, which is what healthy files have.""
 
 
 def require_sparse_regression() -> None:
-    """Refuse to go on without scikit-learn.
-
-    Raises:
-        UserError: it is not installed.
-
-    """
+    """Refuse to go on without scikit-learn."""
     try:
         import sklearn  # noqa: F401, PLC0415 - an extra, and slow to import
     except ImportError:

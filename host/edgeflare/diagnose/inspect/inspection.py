@@ -208,12 +208,7 @@ class Inspection:
 
 
 def require_precision(precision: float) -> None:
-    """Refuse a precision that is not above 0 and below 1.
-
-    Raises:
-        UserError: it is not.
-
-    """
+    """Refuse a precision that is not above 0 and below 1."""
     if not 0.0 < precision < 1.0:
         raise UserError(f"precision is {precision:g}: give a number above 0 and below 1")
 

@@ -156,9 +156,6 @@ def require_token(environment: MutableMapping[str, str], home: Path) -> None:
         environment: environment of this process, which Ray reads.
         home: the folder of the user, which may hold `.ray/auth_token`.
 
-    Raises:
-        UserError: token authentication is off, or there is no token.
-
     """
     if environment.get(MODE) != "token":
         raise UserError(

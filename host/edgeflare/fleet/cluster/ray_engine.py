@@ -332,12 +332,7 @@ class RayEngine:
         return taken
 
     def _visit(self) -> None:
-        """Tell the collector what it has to know, and take what it has.
-
-        Raises:
-            InfrastructureError: it does not answer for long.
-
-        """
+        """Tell the collector what it has to know, and take what it has."""
         deadline = time.monotonic() + _COLLECTOR_SECONDS
         while True:
             try:
@@ -361,12 +356,7 @@ class RayEngine:
         return self._collector.visit.remote(dict(self._numbers), self._stopped)
 
     def _asked(self, call: Callable[[], Any]) -> Any:
-        """Return what a call of Ray returns, which may never do so where the head is gone.
-
-        Raises:
-            InfrastructureError: the head is gone, or Ray does not answer for long.
-
-        """
+        """Return what a call of Ray returns, which may never do so where the head is gone."""
         answer: Future[Any] = Future()
 
         def ask() -> None:

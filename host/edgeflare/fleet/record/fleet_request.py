@@ -49,9 +49,6 @@ class FleetRequest:
             begun: what the command was asked that began the folder.
             folder: the folder, for the message.
 
-        Raises:
-            UserError: they differ; names the first difference.
-
         """
         require_same_request(begun, self, folder)
         if begun.plan is not None and self.plan is not None:

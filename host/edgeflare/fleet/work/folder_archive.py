@@ -195,12 +195,7 @@ def _require_member(member: zipfile.ZipInfo) -> None:
 
 
 def _held(archive: zipfile.ZipFile) -> str:
-    """Return what an archived folder holds, by its list.
-
-    Raises:
-        NotARunError: that is nothing that is sent, or a list in it is none.
-
-    """
+    """Return what an archived folder holds, by its list."""
     held = RUN.holds
     for name in archive.namelist():
         if PurePosixPath(name).name != LIST:

@@ -23,9 +23,6 @@ def require_local_disk(path: Path, mounts: Path = Path("/proc/self/mounts")) -> 
         path: path of the folder, or of one that will be made.
         mounts: the file that lists what is mounted; where there is none, nothing is refused.
 
-    Raises:
-        UserError: it lies on one; names it.
-
     """
     kind = file_system(path, mounts)
     if kind in _NETWORK:

@@ -99,12 +99,7 @@ def unsuppressed(boxes: Boxes, labels: NDArray[np.int64], suppression: float) ->
 
 
 def require_scipy() -> None:
-    """Refuse to go on without scipy.
-
-    Raises:
-        UserError: it is not installed.
-
-    """
+    """Refuse to go on without scipy."""
     try:
         import scipy.optimize  # noqa: F401, PLC0415 - an extra, and slow to import
     except ImportError:

@@ -234,9 +234,6 @@ def _anchor_outputs(
         anchors: how many there are.
         class_offset: leading classes that are the background.
 
-    Raises:
-        UserError: there are none, several, or of another number than the anchors.
-
     """
     places = _named(model, named, "its regressors and its scores", 2)
     if not places:

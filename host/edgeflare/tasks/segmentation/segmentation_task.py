@@ -147,12 +147,7 @@ class Segmentation(Task):
         ]
 
     def _meaning(self, model: ModelOutputs, tensor: Tensor, scores: int) -> Pixels:
-        """Return what an output holds of each pixel, of which it has so many numbers.
-
-        Raises:
-            UserError: several numbers are said to be a class, or the threshold is of no use.
-
-        """
+        """Return what an output holds of each pixel, of which it has so many numbers."""
         several = scores > 1
         whole = not tensor.dtype.startswith("float") and not tensor.scale
         pixels: Pixels = "classes" if whole and not several else "scores"
@@ -191,10 +186,6 @@ def _layout(model: ModelOutputs, tensor: Tensor, said: Layout | None) -> Layout:
 
     It is the only one that the output may have, the one that is said, or that in which a mask is as
     large as a picture that the model takes, or has its ratio of height and width up to a pixel.
-
-    Raises:
-        UserError: it may be either.
-
     """
     known = _readings(tensor)
     if len(known) > 1 and said is not None:
