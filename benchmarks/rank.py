@@ -39,7 +39,7 @@ from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite import open_tflite
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.rank.candidates import gather
-from edgeflare.rank.rank_runs import measure_all, search_all
+from edgeflare.rank.model_measurements import measure_all, search_all
 from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.record.atomic_file import write_atomically

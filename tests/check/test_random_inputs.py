@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from called_commands import EXAMPLES
-from edgeflare.check.random_inputs import drawn_inputs, own_samples
-from edgeflare.check.samples import PICTURES, sample_picture
+from edgeflare.check.random_inputs import PICTURES, drawn_inputs, own_samples, sample_picture
 from edgeflare.core.tensor import Tensor
 from edgeflare.models.tflite_graph import Graph
 from public_cases import CASES

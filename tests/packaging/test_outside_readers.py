@@ -32,7 +32,7 @@ _OF_MODELS = frozenset({"host/edgeflare/models/in_place_edit.py"})  # of a file 
 
 _OF_OURS = frozenset(
     {
-        "host/edgeflare/check/samples.py",  # of the package
+        "host/edgeflare/check/random_inputs.py",  # of the package
         "host/edgeflare/conditions/image/digital_corruptions.py",  # decodes what it encoded
         "host/edgeflare/replay/reproduction_scripts/reproduce.py",  # of exports, with numpy alone
         "host/edgeflare/replay/reproduction_scripts/reproduce_operator.py",
@@ -111,7 +111,7 @@ _OF_THE_PACKAGE = frozenset(
 _OF_THE_COMMAND = frozenset(
     {
         "cli/quiet.py",
-        "devices/bundle/wheels.py",
+        "devices/bundle/packages.py",
         "devices/transports/child_agent.py",
         "devices/transports/ssh.py",
         "stderr_diversion.py",

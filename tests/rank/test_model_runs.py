@@ -24,7 +24,7 @@ from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
-from edgeflare.rank import rank_runs
+from edgeflare.rank import model_measurements
 from edgeflare.rank.model_measurements import (
     LEAST_RUNS,
     TIMED_RUNS,
@@ -296,7 +296,7 @@ def test_a_ranking_leaves_its_folder_by_no_link(
     def recall(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(rank_runs, "load_measurements", recall)
+    monkeypatch.setattr(model_measurements, "load_measurements", recall)
     (tmp_path / "elsewhere").mkdir()
     at = tmp_path / "out" / link
     at.parent.mkdir(parents=True)
@@ -304,4 +304,6 @@ def test_a_ranking_leaves_its_folder_by_no_link(
     grid: Any = SimpleNamespace(plan=None)
     pair: Any = SimpleNamespace(folder_name="pair")
     with pytest.raises(UserError, match="outside of it"):
-        rank_runs.measure_all(grid, [pair], tmp_path / "out", None, lambda _: None, Interrupt())
+        model_measurements.measure_all(
+            grid, [pair], tmp_path / "out", None, lambda _: None, Interrupt()
+        )

@@ -4,6 +4,12 @@ Without an original nobody can say whether the model is good, and without data n
 in the field. What a device does can still be told: whether its outputs are the host's, finite, not
 all the same and not at the ends of their range, whether they are the same a second time, and which
 operator by itself is computed otherwise.
+
+Models of pictures and sounds are given some that the package brings along. The pictures are of
+scikit-image, as `examples/face_detection` has them, at 64 × 64: `chelsea`, `coffee`, `rocket`,
+`brick`, `coins`, `hubble_deep_field`, `gravel` and `astronaut`, which are in the public domain or
+CC0. The sounds are four words that espeak-ng speaks, a second each at 8 kHz, of
+`examples/spoken_words`.
 """
 
 from __future__ import annotations
@@ -13,9 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from math import prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -28,15 +36,7 @@ from edgeflare.check.figures.file import SeenLayers
 from edgeflare.check.invocation_variants import INPUTS as VARIED
 from edgeflare.check.invocation_variants import ReadOutputs, device_variants
 from edgeflare.check.layer_faults import together_on_device
-from edgeflare.check.samples import PICTURES, SOUNDS, sample_picture, sample_sound
-from edgeflare.core.tensor import (
-    RawBatch,
-    Tensor,
-    dequantize,
-    pack_rows,
-    tensor_bytes,
-    unpack_rows,
-)
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, tensor_bytes, unpack_rows
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.layer_graphs import LayeredModel, reason_not_seen
 from edgeflare.diagnose.layers.layer_comparison import (
@@ -355,3 +355,57 @@ def _railed(tensor: Tensor, values: NDArray[np.float64]) -> float:
     info = np.iinfo(tensor.dtype)
     ends = [(end - tensor.zero_point) * tensor.scale for end in (info.min, info.max)]
     return float(np.isclose(values, ends[0]).mean() + np.isclose(values, ends[1]).mean())
+
+
+PICTURES: Final = 8
+"""How many pictures there are."""
+
+SOUNDS: Final = 4
+"""How many sounds there are."""
+
+_WITH_ALPHA: Final = 4
+"""Channels of a picture with transparency."""
+
+
+def sample_picture(at: int, height: int, width: int, channels: int) -> NDArray[np.float32]:
+    """Return a picture, stretched to a size.
+
+    Args:
+        at: number of the sample, from 0.
+        height: in pixels.
+        width: in pixels.
+        channels: 1 for brightness, 3 for red, green and blue, 4 with an opaque fourth one.
+
+    Returns:
+        From 0 to 1: (height, width, channels).
+
+    """
+    one = cv2.resize(_samples()["pictures"][at], (width, height), interpolation=cv2.INTER_LINEAR)
+    if channels == 1:
+        one = cv2.cvtColor(one, cv2.COLOR_RGB2GRAY)[..., None]
+    if channels == _WITH_ALPHA:
+        one = cv2.cvtColor(one, cv2.COLOR_RGB2RGBA)
+    return np.asarray(one / 255, np.float32)
+
+
+def sample_sound(at: int, values: int) -> NDArray[np.float32]:
+    """Return a sound, stretched to a number of values.
+
+    Args:
+        at: number of the sample, from 0.
+        values: how many values the sound has.
+
+    Returns:
+        From -1 to 1: (values,).
+
+    """
+    wave = _samples()["sounds"][at].astype(np.float32)
+    places = np.linspace(0, len(wave) - 1, values)
+    stretched = np.interp(places, np.arange(len(wave)), wave / np.abs(wave).max())
+    return np.asarray(stretched, np.float32)
+
+
+@cache
+def _samples() -> dict[str, NDArray[Any]]:
+    with files("edgeflare.check").joinpath("samples.npz").open("rb") as file:
+        return dict(np.load(file))

@@ -30,9 +30,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.pages.terminal import print_section
 from edgeflare.rank.candidates import gather
-from edgeflare.rank.model_measurements import check_labelled
+from edgeflare.rank.model_measurements import check_labelled, measure_all, search_all
 from edgeflare.rank.rank_document import write_ranking
-from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order

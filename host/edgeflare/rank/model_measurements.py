@@ -1,4 +1,4 @@
-"""Measurements of a model apart from its searches: size, latency, accuracy on labelled images."""
+"""Measuring models, apart from and by their searches: size, latency, accuracy, and their runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec import structs
 
+from edgeflare.bench.grid import Grid, Watch, run_grid
 from edgeflare.campaign.pair_panel import OpenedPair, host_arm, open_pair
 from edgeflare.core.goal import Goal
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.truths import Truths, require_targets
@@ -22,13 +24,14 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
-from edgeflare.rank.model_runs import CorrectCounts, count_right
+from edgeflare.rank.model_runs import CorrectCounts, ModelRuns, count_right, read_runs
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder_contents import sha256_of
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, JsonValue, plain_json
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
@@ -253,3 +256,84 @@ def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Lab
     deviating = sum(goal.unmutated.met(outcome) is not None for outcome in outcomes)
     tied = sum(map(goal.tied_deviation, outcomes))
     return Labelled(len(outcomes), deviating, tied, right)
+
+
+KEPT = "measured.json"
+"""Name of the measurements in the folder of a model's runs."""
+
+
+def measure_all(
+    grid: Grid,
+    pairs: Sequence[Pair],
+    out: Path,
+    labelled: Path | None,
+    telling: Callable[[Pair], None],
+    interrupt: Interrupt,
+) -> list[ModelMeasurements] | None:
+    """Measure each model, but those that were measured before.
+
+    Args:
+        grid: what is asked.
+        pairs: the models.
+        out: where their runs will lie, a folder for each.
+        labelled: a set of labelled images, or None.
+        telling: is told each model that is measured.
+        interrupt: the user's wish to stop.
+
+    Returns:
+        The figures, in the order of the models; None if the user stopped it before.
+
+    Raises:
+        UserError: a model or the labelled set is not what it should be.
+
+    """
+    measured: list[ModelMeasurements] = []
+    unchecked = labelled
+    for pair in pairs:
+        if interrupt.asked():
+            return None
+        kept = RunDirectory(out).inside(f"{pair.folder_name}/{KEPT}")
+        figures = load_measurements(pair, grid.plan, labelled, kept)
+        if figures is None:
+            if unchecked is not None:
+                check_labelled(pair, unchecked)
+                unchecked = None
+            telling(pair)
+            figures = measure(pair, grid.plan, labelled, kept, interrupt.asked, grid.trust)
+        if figures is None:
+            return None
+        measured.append(figures)
+    return measured
+
+
+def search_all(
+    grid: Grid,
+    pairs: Sequence[Pair],
+    out: Path,
+    chains: int,
+    watch: Watch,
+    interrupt: Interrupt,
+) -> list[ModelRuns] | None:
+    """Search each model, but where that was done before; one that was stopped goes on.
+
+    Args:
+        grid: one strategy.
+        pairs: the models.
+        out: where their runs lie.
+        chains: the most chains that are open at once.
+        watch: shows the progress of a search.
+        interrupt: the user's wish to stop.
+
+    Returns:
+        What was found, in the order of the models; None if the user stopped it before.
+
+    Raises:
+        UserError: a pair or a run is not what it should be.
+
+    """
+    done: dict[str, list[Path]] = {pair.name: [] for pair in pairs}
+    for cell, _ in run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt):
+        done[cell.pair.name].append(out / cell.run)
+    if any(len(runs) < len(grid.rng_seeds) for runs in done.values()):
+        return None
+    return [read_runs(runs) for runs in done.values()]

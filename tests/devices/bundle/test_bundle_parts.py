@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.devices.bundle.bundle_target import TARGETS, find_target, native_target
-from edgeflare.devices.bundle.debian import fetch_python
-from edgeflare.devices.bundle.tree import is_elf, needed_libraries, pack_tree, unpack_tree
-from edgeflare.devices.bundle.wheels import (
+from edgeflare.devices.bundle.packages import (
+    fetch_python,
     fetch_wheels,
     pin_runtime,
     requirements,
     wheel_files,
     wheel_licences,
 )
+from edgeflare.devices.bundle.tree import is_elf, needed_libraries, pack_tree, unpack_tree
 from edgeflare.errors import InfrastructureError, UserError
 
 

@@ -20,9 +20,15 @@ from pathlib import Path
 
 from edgeflare import __version__
 from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target, run
-from edgeflare.devices.bundle.debian import Debian, fetch_python
+from edgeflare.devices.bundle.packages import (
+    Debian,
+    fetch_python,
+    fetch_wheels,
+    requirements,
+    wheel_files,
+    wheel_licences,
+)
 from edgeflare.devices.bundle.tree import is_elf, needed_libraries, write_tree
-from edgeflare.devices.bundle.wheels import fetch_wheels, requirements, wheel_files, wheel_licences
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder
 

@@ -26,6 +26,7 @@ from edgeflare.devices.profile_keys import (
     ProfileKey,
     text,
 )
+from edgeflare.devices.remote.deployment import RemoteTransport
 from edgeflare.devices.remote.remote_shell import (
     Output,
     Remote,
@@ -33,7 +34,6 @@ from edgeflare.devices.remote.remote_shell import (
     RemoteError,
     RemoteLost,
 )
-from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.transport_plugin import (
     AddressScheme,
     AgentDeployment,

@@ -30,8 +30,8 @@ from edgeflare.devices.profile_keys import (
     ProfileKey,
     read_text,
 )
+from edgeflare.devices.remote.deployment import RemoteTransport
 from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed, RemoteLost
-from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.devices.transports.transport_plugin import (
     STATUS_SECONDS,
