@@ -69,7 +69,8 @@ def _tensor(model: Any, at: int, one: GraphValue) -> Any:
         zero_points = [one.quantization.zero_point] * len(one.quantization.scales)
         new.quantization.zeroPoint = np.asarray(zero_points, np.int64)
         new.quantization.quantizedDimension = one.quantization.axis
-    if one.values is not None:
+    new.isVariable = one.variable
+    if one.values is not None and not one.variable:
         packed = one.dtype == "int4"
         data = packed_numbers(one.values, new.type) if packed else one.values.tobytes()
         new.buffer = _buffer(model, data)

@@ -68,7 +68,9 @@ class GraphValue:
         dtype: numpy's name, such as "float32" or "int8"; or "int4", whose values are held as int8.
         shape: dimensions, any of which may be 0.
         quantization: None where raw values are what they are.
-        values: a constant's values, (*shape); None for what is given or computed.
+        values: a constant's values, or those that a variable has at first, (*shape); None for what
+            is given or computed.
+        variable: it keeps its values from one invocation to the next, until it is reset.
 
     """
 
@@ -76,6 +78,7 @@ class GraphValue:
     shape: tuple[int, ...]
     quantization: Quantization | None = None
     values: Values | None = None
+    variable: bool = False
 
     @property
     def size(self) -> int:
@@ -90,6 +93,11 @@ class GraphValue:
         """Return this tensor as a constant."""
         held = np.asarray(values, held_as(self.dtype), order="C")
         return replace(self, values=held, shape=values.shape)
+
+    def state(self) -> GraphValue:
+        """Return this tensor as a variable, which stands for zeros at first."""
+        zero = 0 if self.quantization is None else self.quantization.zero_point
+        return replace(self.constant(np.full(self.shape, zero)), variable=True)
 
 
 @dataclass(frozen=True, slots=True)

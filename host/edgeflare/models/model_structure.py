@@ -87,6 +87,7 @@ _SHARED_OPTIONS: Final = {
     "REDUCE_MIN": "ReducerOptions",
     "REDUCE_ANY": "ReducerOptions",
     "REDUCE_ALL": "ReducerOptions",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
 }
 """Options whose class is not called as the operator is."""
 

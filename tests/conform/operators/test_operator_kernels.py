@@ -32,7 +32,7 @@ WRONG: frozenset[Cell] = frozenset(
         *((one, "int16x8") for one in ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")),
         *(("HARD_SWISH", type_) for type_ in ("int8", "uint8")),
         *((one, "int8") for one in ("REDUCE_PROD", "RESIZE_BILINEAR")),
-        *(("RELU_0_TO_1", type_) for type_ in ("int8", "uint8")),
+        *((f"RELU{one}", type_) for one in ("", "6", "_0_TO_1") for type_ in ("int8", "uint8")),
         ("SQUARED_DIFFERENCE", "int8"),
         *(("BATCH_MATMUL", type_) for type_ in ("dynamic", "int16x8")),
         *(
@@ -40,9 +40,15 @@ WRONG: frozenset[Cell] = frozenset(
             for one in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
             for type_ in ("int8", "uint8")
         ),
+        *(
+            (f"BIDIRECTIONAL_SEQUENCE_{one}", type_)
+            for one in ("LSTM", "RNN")
+            for type_ in ("float32", "dynamic")
+        ),
     }
 )
-"""Cells in which built-ins overflow, interpolate or rescale coarsely for some scales."""
+"""Cells in which built-ins overflow, interpolate or rescale coarsely for some scales, or go over
+a sequence otherwise than its options say."""
 
 UNTAKEN: frozenset[Cell] = frozenset(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -173,6 +174,7 @@ class _Tensors:
     Attributes:
         graph: the file.
         folded: operators that only make float32 constants of float16 ones.
+        shared_states: variables that several operators have.
 
     """
 
@@ -181,6 +183,12 @@ class _Tensors:
         self._main = graph.model.subgraphs[0]
         self._written = {at for operator in graph.operators for at in operator.outputs}
         self._check_place_of_weights()
+        readers = Counter(at for operator in graph.operators for at in {*operator.inputs})
+        self.shared_states = frozenset(
+            tensor.index
+            for tensor in graph.tensors
+            if tensor.variable and readers[tensor.index] > 1
+        )
         self.folded = frozenset(
             operator.index
             for operator in graph.operators
@@ -200,9 +208,11 @@ class _Tensors:
             raise _UnreadableTensor(f"a tensor is of type {known.type_name}, which is not tested")
         if raw.sparsity is not None:
             raise _UnreadableTensor("its weights are stored as sparse ones")
-        if raw.isVariable:
-            raise _UnreadableTensor("it keeps a state from one inference to the next")
         value = GraphValue(dtype, known.shape, self._quantization(known, raw))
+        if raw.isVariable:
+            if at in self.shared_states:
+                raise _UnreadableTensor("it shares a state with another operator")
+            return value.state()
         values = self._values(at)
         return value if values is None else value.constant(values.reshape(known.shape))
 

@@ -114,12 +114,13 @@ class GraphBuilder:
         return self.add(node, {0: tensor, 1: tensor})
 
     def _constant(self, value: GraphValue) -> int:
-        """Return a constant that is equal to a value, or `ABSENT`."""
-        if value.values is None:
+        """Return a constant that is equal to a value, or `ABSENT`; states are never shared."""
+        if value.values is None or value.variable:
             return ABSENT
         for at, other in enumerate(self.values):
             if (
                 other.values is not None
+                and not other.variable
                 and fits(other, value)
                 and np.array_equal(other.values, value.values)
             ):

@@ -10,7 +10,12 @@ import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.packing_arm import run_padded
-from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph, Values
+from edgeflare.conform.operator_graph import (
+    ABSENT,
+    GraphNode,
+    OperatorGraph,
+    Values,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,9 @@ def graphs_digest(models: Sequence[PosedModel]) -> str:
     found = hashlib.sha256()
     for model in models:
         graph = model.graph
-        plain = [(value.dtype, value.shape, value.quantization) for value in graph.values]
+        plain = [
+            (value.dtype, value.shape, value.quantization, value.variable) for value in graph.values
+        ]
         nodes = [
             (node.operator, node.inputs, node.outputs, sorted(node.options.items()), node.version)
             for node in graph.nodes

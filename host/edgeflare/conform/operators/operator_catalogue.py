@@ -21,6 +21,8 @@ from edgeflare.conform.operators.movement.lookups import LOOKUPS
 from edgeflare.conform.operators.movement.reshapes import RESHAPES
 from edgeflare.conform.operators.movement.reversals import REVERSALS
 from edgeflare.conform.operators.pools import POOLS
+from edgeflare.conform.operators.recurrent.lstm import LSTMS
+from edgeflare.conform.operators.recurrent.rnn import RNNS
 from edgeflare.conform.operators.weighted_sums.batch_matmul import BATCH_MATMUL
 from edgeflare.conform.operators.weighted_sums.convolutions import (
     CONVOLUTION,
@@ -39,6 +41,8 @@ WEIGHTED_SUMS: tuple[OperatorSpecification, ...] = (
     FULLY_CONNECTED,
     BATCH_MATMUL,
 )
+
+RECURRENT_OPERATORS: tuple[OperatorSpecification, ...] = (*LSTMS, *RNNS)
 
 AGGREGATE_OPERATORS: tuple[AggregateOperator, ...] = (
     *REDUCTIONS,
@@ -67,6 +71,7 @@ def known_operators() -> Mapping[str, OperatorSpecification]:
         AGGREGATE_OPERATORS,
         POOLS,
         WEIGHTED_SUMS,
+        RECURRENT_OPERATORS,
     )
     known = [specification for family in families for specification in family]
     return {

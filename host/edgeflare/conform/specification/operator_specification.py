@@ -211,7 +211,7 @@ class OperatorSpecification(ABC):
         """
         parts = self.parts(type_, configuration)
         self.fill(type_, configuration, parts, rng)
-        operands = [parts.tensors[at] for at in range(len(parts.tensors))]
+        operands = [parts.tensors.get(at) for at in range(max(parts.tensors, default=-1) + 1)]
         return OperatorGraph.of_operator(
             self.operator,
             [*operands, *[None] * parts.left_out],

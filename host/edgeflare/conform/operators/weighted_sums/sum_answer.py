@@ -23,7 +23,7 @@ ACTIVATION = Choice("activation", tuple(_LIMITS))
 """The activations that kernels of sums and pools fuse."""
 
 
-_HALF_STEP = 0.5 / 127 * (1 + 1e-4)
+HALF_STEP = 0.5 / 127 * (1 + 1e-4)
 """What rounding to eight bits does to a value, relative to the largest one that shares its scale,
 if the eight bits are symmetric, which is the coarser way; a little more, since the rounded quotient
 is one of float32 itself."""
@@ -59,7 +59,7 @@ def summed(
             return steps(total)
         slack = sum_slack(terms, product(np.abs(x), np.abs(w)) + np.abs(b))
         if factors[1].value.quantization is not None:
-            slack = slack + product(sharing(np.abs(x)) * _HALF_STEP, np.abs(w))
+            slack = slack + product(sharing(np.abs(x)) * HALF_STEP, np.abs(w))
         return reals(total, slack)
 
 

@@ -1,0 +1,257 @@
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM, of full kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
+from edgeflare.conform.operators.recurrent.lstm_step import LstmForm, LstmPlaces
+from edgeflare.conform.operators.recurrent.recurrent_operator import (
+    RecurrentOperator,
+    RecurrentTensor,
+    RecurrentTensors,
+    concatenated,
+    sequence_places,
+    step_places,
+)
+from edgeflare.conform.operators.recurrent.rnn import AUXILIARY
+from edgeflare.conform.operators.window_settings import size_parameter
+from edgeflare.conform.specification.activation_tensors import DYNAMIC, FLOAT, UnknownOperatorForm
+from edgeflare.conform.specification.model_parts import (
+    ModelParts,
+    OptionOf,
+    Place,
+    ReadFrom,
+    SizeOf,
+)
+from edgeflare.conform.specification.operand import Reals
+from edgeflare.conform.specification.parameter import (
+    Choice,
+    Configuration,
+    OperatorParameter,
+    ParameterKind,
+    Setting,
+    Settings,
+    number,
+    whole,
+    word,
+    yes,
+)
+
+_SINGLE: Final = LstmPlaces(1, 5, 9, 12, 16, 18, 19, normalization=20)
+_FORWARD: Final = LstmPlaces(1, 5, 9, 12, 16, 35, 36, auxiliary=40)
+_BACKWARD: Final = LstmPlaces(18, 22, 26, 29, 33, 37, 38, auxiliary=44)
+_AUX: Final = 39
+"""The place of a second sequence."""
+
+
+class _ClippingLimit(OperatorParameter):
+    """A limit of magnitudes, 0 for none."""
+
+    kind: ParameterKind = "mode"
+    unit = ""
+    simplest: Setting = 0.0
+    buckets = ("none", "below 1", "at least 1")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def bucket(self, setting: Setting) -> str:
+        """Return the bucket of a setting."""
+        if not isinstance(setting, int | float) or not setting >= 0:
+            raise ValueError(f"{self.name} {setting}")
+        return self.buckets[0 if not setting else 1 if setting < 1 else 2]
+
+    def draw(self, rng: np.random.Generator) -> Setting:
+        """Return a setting."""
+        limit = (0.0, rng.uniform(0.1, 0.9), rng.uniform(1, 10))[int(rng.integers(3))]
+        return float(np.float32(limit))
+
+    def simpler(self, setting: Setting) -> Iterator[Setting]:
+        """Yield simpler settings."""
+        yield from (simple for simple in (0.0, 1.0) if simple != setting)
+
+
+def _projection(parts: ModelParts) -> str:
+    at = _SINGLE.projection
+    return "none" if at not in parts.tensors else "bias" if at + 1 in parts.tensors else "weights"
+
+
+def _outputs(parts: ModelParts) -> int:
+    shape = parts.tensor(_SINGLE.recurrent + 1).shape
+    if len(shape) != 2:
+        raise UnknownOperatorForm(f"recurrent weights of {shape}, which are no matrix")
+    return shape[1]
+
+
+_SHAPE_PLACES: Final[tuple[Place, ...]] = (
+    SizeOf(size_parameter("units", 17, unit="units"), 0, 2, _SINGLE.weights + 1),
+    ReadFrom(size_parameter("outputs", 17, unit="units"), _outputs),
+)
+
+_MODE_PLACES: Final[tuple[Place, ...]] = (
+    OptionOf(Choice("activation", ("TANH", "RELU", "RELU6")), "fusedActivationFunction"),
+    OptionOf(_ClippingLimit("cell_clip"), "cellClip", default=0.0),
+    OptionOf(_ClippingLimit("projection_clip"), "projClip", default=0.0),
+    ReadFrom(Choice("coupled", (False, True)), lambda parts: _SINGLE.weights not in parts.tensors),
+    ReadFrom(
+        Choice("peephole", (False, True)), lambda parts: _SINGLE.peephole + 1 in parts.tensors
+    ),
+    ReadFrom(Choice("projection", ("none", "weights", "bias")), _projection),
+)
+
+_NORMALIZED: Final = ReadFrom(
+    Choice("normalized", (False, True)), lambda parts: _SINGLE.normalization + 1 in parts.tensors
+)
+
+
+def _fitting(settings: Settings, changed: str) -> Settings:
+    """Return settings with as many outputs as units, or fewer where there is a projection."""
+    units, outputs = (whole(settings, name) for name in ("units", "outputs"))
+    if word(settings, "projection") == "none":
+        same = outputs if changed == "outputs" else units
+        return settings | {"units": same, "outputs": same}
+    if changed == "outputs":
+        return settings | {"units": max(units, outputs)}
+    return settings | {"outputs": min(units, outputs)}
+
+
+def _refusal(type_: str, settings: Configuration) -> str | None:
+    del type_
+    units, outputs = (whole(settings, name) for name in ("units", "outputs"))
+    if word(settings, "projection") == "none" and units != outputs:
+        return "without a projection there are as many outputs as units"
+    if outputs > units:
+        # Kernels write beyond their memory then, of which other models die that run later.
+        return "a projection has no more outputs than units"
+    return None
+
+
+def _form(settings: Configuration, *, rounds: bool) -> LstmForm:
+    return LstmForm(
+        batch=whole(settings, "batch"),
+        features=whole(settings, "features"),
+        units=whole(settings, "units"),
+        outputs=whole(settings, "outputs"),
+        coupled=yes(settings, "coupled"),
+        peephole=yes(settings, "peephole"),
+        projection=word(settings, "projection"),
+        normalized=yes(settings, "normalized") if "normalized" in settings else False,
+        activation=word(settings, "activation"),
+        cell_clip=number(settings, "cell_clip"),
+        projection_clip=number(settings, "projection_clip"),
+        rounds=rounds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Lstm(RecurrentOperator):
+    """One direction, over a sequence or one step."""
+
+    def tensors(self, configuration: Configuration) -> RecurrentTensors:
+        """Return the tensors that are read besides the sequence."""
+        return _form(configuration, rounds=False).tensors(_SINGLE)
+
+    def widths(self, configuration: Configuration) -> tuple[int, ...]:
+        """Return the last dimension of each result."""
+        return (whole(configuration, "outputs"),)
+
+    def run(
+        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+    ) -> Sequence[Sequence[BoundedReals]]:
+        """Return what the result is at each step."""
+        form = _form(configuration, rounds=rounds)
+        return [list(form.steps(_SINGLE, list(sequence), read))]
+
+
+def _auxiliary(parts: ModelParts) -> str:
+    if _FORWARD.auxiliary + 1 in parts.tensors:
+        return "weighted"
+    return "backward" if _AUX in parts.tensors else "none"
+
+
+@dataclass(frozen=True, eq=False)
+class _BidirectionalLstm(RecurrentOperator):
+    """Both directions, which have the same sizes and modes."""
+
+    def _form(self, settings: Configuration, *, rounds: bool) -> LstmForm:
+        weighted = word(settings, "auxiliary") == "weighted"
+        return replace(_form(settings, rounds=rounds), weighted=weighted)
+
+    def tensors(self, configuration: Configuration) -> RecurrentTensors:
+        """Return the tensors that are read besides the sequence."""
+        form = self._form(configuration, rounds=False)
+        found = {**form.tensors(_FORWARD), **form.tensors(_BACKWARD)}
+        if word(configuration, "auxiliary") != "none":
+            leading = (form.batch, whole(configuration, "steps"))
+            major = yes(configuration, "time_major")
+            shape = (*(leading[::-1] if major else leading), form.features)
+            found[_AUX] = RecurrentTensor("given", shape)
+        return found
+
+    def widths(self, configuration: Configuration) -> tuple[int, ...]:
+        """Return the last dimension of each result."""
+        outputs = whole(configuration, "outputs")
+        return (2 * outputs,) if yes(configuration, "merged") else (outputs, outputs)
+
+    def run(
+        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+    ) -> Sequence[Sequence[BoundedReals]]:
+        """Return what each result is at each step."""
+        use = word(configuration, "auxiliary")
+        form = self._form(configuration, rounds=rounds)
+        steps = list(sequence)
+        weighted = list(read[_AUX]) if use == "weighted" else None
+        backwards = None if weighted is None else weighted[::-1]
+        begun = list(read[_AUX]) if use == "backward" else steps
+        forward = list(form.steps(_FORWARD, steps, read, weighted))
+        backward = list(form.steps(_BACKWARD, begun[::-1], read, backwards))[::-1]
+        if yes(configuration, "merged"):
+            return [[concatenated(both) for both in zip(forward, backward, strict=True)]]
+        return [forward, backward]
+
+
+LSTMS = (
+    _Lstm(
+        "LSTM",
+        (FLOAT, DYNAMIC),
+        (*step_places(), *_SHAPE_PLACES, *_MODE_PLACES, _NORMALIZED),
+        fixed={"kernelType": 0},
+        fit=_fitting,
+        refused=_refusal,
+        read_weights=_SINGLE.weights + 1,
+        reads=24,
+        first_versions=(1, 3, 4),
+    ),
+    _Lstm(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        (FLOAT, DYNAMIC),
+        (*sequence_places(), *_SHAPE_PLACES, *_MODE_PLACES, _NORMALIZED),
+        fixed={"diagonalRecurrentTensors": False},
+        fit=_fitting,
+        refused=_refusal,
+        read_weights=_SINGLE.weights + 1,
+        reads=24,
+        first_versions=(1, 2, 3),
+    ),
+    _BidirectionalLstm(
+        "BIDIRECTIONAL_SEQUENCE_LSTM",
+        (FLOAT, DYNAMIC),
+        (
+            *sequence_places(),
+            *_SHAPE_PLACES,
+            *_MODE_PLACES,
+            OptionOf(Choice("merged", (False, True)), "mergeOutputs", default=False),
+            ReadFrom(AUXILIARY, _auxiliary),
+        ),
+        fit=_fitting,
+        refused=_refusal,
+        read_weights=_SINGLE.weights + 1,
+        reads=48,
+        first_versions=(1, 2, 3),
+    ),
+)
