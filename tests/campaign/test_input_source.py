@@ -13,7 +13,7 @@ import pytest
 
 from documents import run_host, run_pair
 from edgeflare.campaign.campaign import run_screening
-from edgeflare.campaign.held_out import HeldOut, note_held_out
+from edgeflare.campaign.input_evaluation import HeldOut, note_held_out
 from edgeflare.campaign.screening_answers import (
     GivenScreening,
     note_screening,

@@ -17,7 +17,7 @@ from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.truths import Truths
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow
-from edgeflare.survey.items.item_judgement import ItemJudgement
+from edgeflare.survey.items.survey_items import ItemJudgement
 from edgeflare.survey.survey_derivation import signs_in_answers, signs_of_chance
 from edgeflare.survey.survey_run import choose_findings
 from edgeflare.tasks.classification import ClassDecoder

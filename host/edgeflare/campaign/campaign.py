@@ -9,10 +9,14 @@ from typing import Literal
 from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.held_out import evaluate_held_out
-from edgeflare.campaign.input_evaluation import evaluate_inputs, verify
+from edgeflare.campaign.input_evaluation import (
+    evaluate_held_out,
+    evaluate_inputs,
+    screen,
+    verify,
+    warn,
+)
 from edgeflare.campaign.refinement_phase import refine
-from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt, InterruptedBy

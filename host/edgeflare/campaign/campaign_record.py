@@ -14,7 +14,7 @@ from edgeflare import __version__
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CHAINS, CampaignContext, Stopwatch
 from edgeflare.campaign.device_health import DeviceHealth
-from edgeflare.campaign.held_out import HeldOut
+from edgeflare.campaign.input_evaluation import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan

@@ -1,18 +1,38 @@
-"""Known inputs evaluated on every arm, batch after batch, with the answers in the journal.
+"""Inputs evaluated as they are, on every arm: seeds before any search, held-out inputs, findings.
 
-Findings are among them, several times each, which verifies that they show again.
+Some seeds already deviate, which their screening tells. Held-out inputs (`--test`) are never
+searched from. Findings are evaluated several times each, which verifies that they show again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from edgeflare.campaign.campaign_context import CampaignContext
+import numpy as np
+
+from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
+from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.screening_answers import GivenScreening
+from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import EvaluatedQuery, Query
-from edgeflare.run.answer_rows import to_row
-from edgeflare.run.journal_rows import REPETITIONS, Role
+from edgeflare.core.query import EvaluatedQuery, Outcome, Query
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.task import Decoder
+from edgeflare.core.truths import KeptTargets, require_targets
+from edgeflare.errors import UserError
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.run.answer_rows import from_rows, to_row
+from edgeflare.run.journal_rows import REPETITIONS, AnswerRow, Role
+from edgeflare.run.run_document import to_json
+from edgeflare.run.run_journal import HELD_OUT_KEY, RunJournal
+from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
+from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 
 _Inputs = list[tuple[int, int, Input]]
 """Seed ids, repetitions and inputs of a batch."""
@@ -87,3 +107,180 @@ def verify(context: CampaignContext) -> bool:
         verified += len(batch)
         context.observer.verified(verified, left)
     return verified == left
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Inputs that are only evaluated.
+
+    Attributes:
+        path: where they were loaded from.
+        inputs: as seeds are.
+
+    """
+
+    path: Path
+    inputs: Seeds
+
+    @classmethod
+    def load(
+        cls, path: Path, models: ModelInputs, decoder: Decoder, classes: Sequence[str] = ()
+    ) -> HeldOut:
+        """Load inputs as seeds are given.
+
+        Args:
+            path: path of an `.npz` file, or a folder.
+            models: what the pair's models take.
+            decoder: decoder of the pair, which reads targets.
+            classes: the pair's names of the decisions, by which sub-folders are labels.
+
+        Raises:
+            UserError: there are none, or they do not fit; or the models take something beside them
+                that belongs to each seed.
+
+        """
+        try:
+            inputs = models.load(path, classes=classes)
+            if inputs.fixed:
+                raise UserError(
+                    f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"
+                    " inputs that are no seeds cannot have: leave out --test"
+                )
+            require_targets(decoder, inputs, path)
+            return cls(path, inputs)
+        except UserError as error:
+            raise UserError(f"--test: {error}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the journal is told of them, as plain JSON values."""
+        labels, targets = self.inputs.labels, KeptTargets.of(self.inputs.targets)
+        values = np.ascontiguousarray(self.inputs.inputs)
+        return {
+            "path": os.path.abspath(self.path),
+            "images": len(self.inputs),
+            "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
+            "labels": None if labels is None else labels.tolist(),
+            "targets": None if targets is None else targets.to_json(),
+        }
+
+
+def note_held_out(journal: RunJournal, held_out: HeldOut | None, *, resumed: bool) -> None:
+    """Note in the journal of a run which inputs it evaluates beside its seeds.
+
+    Raises:
+        UserError: the run is resumed, and was begun with others.
+
+    """
+    noted = None if held_out is None else held_out.to_json()
+    if not resumed:
+        journal.note(HELD_OUT_KEY, noted)
+        return
+    begun = journal.about().get(HELD_OUT_KEY)
+    before, now = (
+        known and (known["sha256"], known["labels"], known["targets"]) for known in (begun, noted)
+    )
+    if before != now:
+        how = f"with --test {begun['path']}" if begun else "without --test"
+        raise UserError(
+            f"{journal.path.parent} was begun {how}, and with other inputs than now: repeat the"
+            " command that began it, with --resume"
+        )
+
+
+def evaluate_held_out(context: CampaignContext) -> bool:
+    """Evaluate the held-out inputs that were not evaluated yet; return False if it was stopped.
+
+    They belong to no seed, so a search of some seeds leaves them to the run that has all.
+    """
+    if context.held_out is None or context.plan.seed_ids is not None:
+        return True
+    inputs = context.held_out.inputs
+    done = context.journal.answers("test").keys()
+    missing = [(i, 0) for i in range(len(inputs)) if i not in done]
+    evaluated = len(inputs) - len(missing)
+    for batch in evaluate_inputs(context, "test", [missing], lambda i: inputs[i], largest_batch=64):
+        evaluated += len(batch)
+        context.observer.tested(evaluated, len(inputs))
+    return evaluated == len(inputs)
+
+
+FOLDER = "deviating_seeds"
+
+
+def screen(context: CampaignContext) -> dict[int, Outcome]:
+    """Evaluate the seeds that are searched, and record those that deviate.
+
+    Where a screening is given, its answers are taken, and nothing is asked.
+
+    Returns:
+        The outcome of each seed, by seed id; not of all if the user stopped it.
+
+    """
+    if WITHOUT_RESET_KEY not in context.journal.about():
+        found = context.without_reset()
+        context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
+    known = _known(context)
+    missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
+    outcomes = {seed_id: query.outcome for seed_id, query in known.items()}
+    if context.screening is not None:
+        return outcomes | _take(context, context.screening, missing)
+    for batch in evaluate_inputs(
+        context,
+        "seed",
+        [[(seed_id, 0) for seed_id in missing]],
+        context.seeds.input_of,
+        members=context.panel.members,
+        record=lambda seed_id, query: _record(context, seed_id, query.outcome),
+    ):
+        outcomes |= {seed_id: query.outcome for seed_id, query in batch}
+        context.observer.screened(len(outcomes), len(context.seed_ids))
+    return outcomes
+
+
+def _take(
+    context: CampaignContext, given: GivenScreening, seed_ids: Sequence[int]
+) -> dict[int, Outcome]:
+    """Record what a screening elsewhere has of some seeds, and return their outcomes."""
+    outcomes = {seed_id: given.outcomes[seed_id] for seed_id in seed_ids}
+    with context.journal.transaction():
+        context.journal.write_answers(given.rows[seed_id] for seed_id in seed_ids)
+        for seed_id, outcome in outcomes.items():
+            _record(context, seed_id, outcome)
+    return outcomes
+
+
+def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
+    """Store a seed if it deviates."""
+    kind = context.plan.goal.unmutated.met(outcome)
+    if kind is not None:
+        trigger = Trigger(context.seeds.input_of(seed_id), kind, outcome, ())
+        store_trigger(context, FOLDER, seed_id, trigger)
+
+
+def warn(context: CampaignContext) -> None:
+    """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
+    evaluated = _known(context)
+    known = {seed_id: query.outcome for seed_id, query in evaluated.items()}
+    if context.screening is not None:
+        known = dict(context.screening.outcomes)
+    if not known:
+        return
+    lines = [
+        *non_finite_lines(
+            non_finite_rows(context.panel.reading, list(evaluated.values())),
+            context.panel.arms,
+            f"{len(evaluated)} seeds",
+        ),
+        *seed_warnings(context.task, [*known.values()], context.seeds.labels_of(known)),
+    ]
+    context.journal.note(WARNINGS_KEY, lines)
+    for line in lines:
+        context.observer.warned(line)
+
+
+def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:
+    rows: list[AnswerRow] = [rows[0] for rows in context.journal.answers("seed").values()]
+    return {
+        row.seed_id: query
+        for row, query in zip(rows, from_rows(context.panel.reading, rows), strict=True)
+    }

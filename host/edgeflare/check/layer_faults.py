@@ -25,10 +25,12 @@ from edgeflare.diagnose.layer_graphs import (
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
+    OpenedLayers,
     compare_layers,
+    device_side,
+    probe_on_host,
 )
 from edgeflare.diagnose.layers.layer_figures import listed
-from edgeflare.diagnose.layers.layer_sources import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.layers_document import LayersDocument, cuts_off
 from edgeflare.diagnose.layers.layers_page import (
     constants_in_words,

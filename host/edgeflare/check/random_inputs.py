@@ -42,10 +42,12 @@ from edgeflare.diagnose.layer_graphs import LayeredModel, reason_not_seen
 from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
+    OpenedLayers,
     compare_layers,
+    device_side,
+    probe_on_host,
 )
 from edgeflare.diagnose.layers.layer_figures import ErrorSums
-from edgeflare.diagnose.layers.layer_sources import OpenedLayers, device_side, probe_on_host
 from edgeflare.diagnose.layers.layers_page import wrong_in_words
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Evaluator

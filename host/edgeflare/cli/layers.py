@@ -19,8 +19,7 @@ from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.diagnose.layers.layer_comparison import compare_layers
-from edgeflare.diagnose.layers.layer_sources import OpenedLayers, open_layers
+from edgeflare.diagnose.layers.layer_comparison import OpenedLayers, compare_layers, open_layers
 from edgeflare.diagnose.layers.layers_document import LAYER_TABLE, LAYERS, layers_bytes
 from edgeflare.diagnose.layers.layers_page import layers_page
 from edgeflare.errors import InfrastructureError, UserError

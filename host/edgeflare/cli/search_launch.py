@@ -13,7 +13,7 @@ from edgeflare.campaign.campaign import run_screening
 from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.dry_run import evaluate_first_seeds
-from edgeflare.campaign.held_out import HeldOut, note_held_out
+from edgeflare.campaign.input_evaluation import HeldOut, note_held_out
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.screening_answers import GivenScreening, note_screening
 from edgeflare.campaign.search_checks import require_searchable

@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from edgeflare.campaign.campaign import StoppedBy, evaluate_again
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.campaign_record import run_recorded_campaign
+from edgeflare.campaign.input_evaluation import FOLDER as UNCHANGED_FOLDER
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.campaign.screening import FOLDER as UNCHANGED_FOLDER
 from edgeflare.campaign.search_phase import FOLDER as CHANGED_FOLDER
 from edgeflare.core.goal import Find, Goal, Trigger
 from edgeflare.core.interrupt import Interrupt
@@ -43,9 +43,8 @@ from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow
 from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.gates.gate_judgement import JudgedGates
-from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.survey_facts import UNCHANGED
-from edgeflare.survey.items.survey_items import SurveyedItems, require_same_inputs
+from edgeflare.survey.items.survey_items import ItemJudgement, SurveyedItems, require_same_inputs
 from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver

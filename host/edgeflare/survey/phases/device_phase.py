@@ -26,9 +26,13 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.gates.gate_judgement import JudgedGates
-from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.survey_facts import SurveyFacts
-from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems, require_same_input
+from edgeflare.survey.items.survey_items import (
+    FIRST_BATCH,
+    ItemJudgement,
+    SurveyedItems,
+    require_same_input,
+)
 from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
 from edgeflare.survey.rates.rate_interval import Rate

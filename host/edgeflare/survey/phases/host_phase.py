@@ -10,8 +10,7 @@ from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_r
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, answers_by_arm
 from edgeflare.run.answer_rows import input_crc32
-from edgeflare.survey.items.item_judgement import ItemJudgement
-from edgeflare.survey.items.survey_items import FIRST_BATCH, SurveyedItems
+from edgeflare.survey.items.survey_items import FIRST_BATCH, ItemJudgement, SurveyedItems
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.record.survey_journal import DISTANCE_KEY
 
