@@ -31,8 +31,7 @@ from edgeflare.repair.repair_run import repair_identity
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.run.merge.run_part import RunPart, require_mergeable
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import require_same
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import RunHeader, require_same
 from edgeflare.run.seed_ids import SeedIds
 
 Known = Mapping[str, Any]

@@ -57,8 +57,7 @@ def check_in_test(asked: CheckArguments, path: Path) -> CheckResult:
     import time  # noqa: PLC0415
     from contextlib import ExitStack  # noqa: PLC0415
 
-    from edgeflare.check.check_folder import CheckFolder  # noqa: PLC0415
-    from edgeflare.check.check_run import run_check  # noqa: PLC0415
+    from edgeflare.check.check_run import CheckFolder, run_check  # noqa: PLC0415
     from edgeflare.check.gates import read_limits  # noqa: PLC0415
     from edgeflare.check.pair_check import (  # noqa: PLC0415
         PairCheck,

@@ -29,9 +29,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_document import RunDevice, to_json
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import OtherHostError, RunHeader
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy

@@ -20,8 +20,8 @@ from checked_figures import (
 )
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.decisions import ClassLoss
-from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import LIMITS, CheckGate, judged_gates, read_limits
+from edgeflare.check.harm import counted_faults
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 

@@ -269,7 +269,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
     "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
-    "check/check_folder.py CheckFolder.keep_input: name": OF_OURS,
+    "check/check_run.py CheckFolder.keep_input: name": OF_OURS,
     "check/file_faults.py file_figures: pair.original": MODEL,
     "fleet/command_job.py AdditionJob.is_put: made.name": OF_A_PATH,
     "fleet/command_job.py AdditionJob.is_put: self.added[0]": OF_OURS,

@@ -21,8 +21,13 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.record.request import option_names
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import OtherHostError, RunDifference, differences, require_same
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import (
+    OtherHostError,
+    RunDifference,
+    RunHeader,
+    differences,
+    require_same,
+)
 from edgeflare.run.seed_ids import SeedIds
 
 PLAN = Plan("boundary", Goal(), ("board",))

@@ -19,10 +19,9 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.models.run_host import RunHost
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.derive_document import write_document
-from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import to_json
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import OtherHostError, RunHeader
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.run_warnings import seed_warnings, undelegated
 from edgeflare.tasks.classification import Classification, softmax

@@ -24,10 +24,9 @@ from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.derive_document import load_document
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import RunHeader, require_same
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value

@@ -18,9 +18,8 @@ from edgeflare.record.request import option_names
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_differences import OtherHostError, differences
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import OtherHostError, RunHeader, differences
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.search.strategy_registry import find_strategy
 

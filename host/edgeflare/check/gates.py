@@ -20,8 +20,7 @@ from edgeflare.check.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
 from edgeflare.check.figures.decisions import DecisionChanges
 from edgeflare.check.figures.device_figures import DeviceFigures
-from edgeflare.check.file_harm import counted_faults
-from edgeflare.check.random_input_faults import failure_here, otherwise_here
+from edgeflare.check.harm import counted_faults, failure_here, otherwise_here
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
 from edgeflare.models.pair_file import gates_of_file

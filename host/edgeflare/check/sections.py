@@ -15,8 +15,8 @@ from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, Sea
 from edgeflare.check.figures.decisions import DataFigures
 from edgeflare.check.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
-from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import CheckGate
+from edgeflare.check.harm import counted_faults
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of, significant

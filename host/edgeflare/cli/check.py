@@ -16,9 +16,8 @@ import typer
 from edgeflare.check.assumptions.assumption import Assumption
 from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.check_folder import CHECKED, CheckFolder
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import planned_check, run_check
+from edgeflare.check.check_run import CHECKED, CheckFolder, planned_check, run_check
 from edgeflare.check.gates import LIMITS, read_limits
 from edgeflare.check.pair_assumptions import assumed_of, assumed_toml, loaded_pair
 from edgeflare.check.pair_check import PairCheck, check_request, command_about

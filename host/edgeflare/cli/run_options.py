@@ -21,9 +21,8 @@ from edgeflare.cli.option_values import require_finite, require_one_of
 from edgeflare.errors import UserError
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.gate import FAIL_ON
-from edgeflare.run.run_differences import OtherHostError
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import OtherHostError, RunHeader
 from edgeflare.run.run_journal import RunJournal
 
 _RUN = "The run"

@@ -27,10 +27,9 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.nearness import nearness_db
-from edgeflare.run.run_differences import made_by
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import RunHeader, made_by
 from edgeflare.run.run_journal import RunJournal
 
 STRATEGY = "replay"

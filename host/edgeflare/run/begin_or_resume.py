@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from edgeflare.record.journal import reporting_damage
-from edgeflare.run.run_differences import differences, require_same
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import RunHeader, differences, require_same
 from edgeflare.run.run_journal import RunJournal
 
 OTHER_HOSTS_KEY: Final = "other_hosts"

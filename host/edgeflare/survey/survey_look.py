@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.core.query import Arm
-from edgeflare.run.run_differences import require_same
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import RunHeader, require_same
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.statistics.proportion import sample_size

@@ -15,7 +15,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder_contents import begin_list
 from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.merge.merge_runs import merge_runs
-from edgeflare.run.run_differences import OtherHostError
+from edgeflare.run.run_header import OtherHostError
 from kills import Kill, killed_at_each, put_notes, require_notes
 from merged_parts import (
     MergedParts,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from edgeflare.check.causes.cause import Cause, KnownToRules, outcome
-from edgeflare.check.file_harm import SURELY, file_does_harm
+from edgeflare.check.harm import SURELY, file_does_harm
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of, significant

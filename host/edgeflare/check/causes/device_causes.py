@@ -8,8 +8,7 @@ from typing import Final
 from edgeflare.check.causes.cause import Cause, KnownToRules, outcome
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.device_figures import OperatorFault, StageFigures
-from edgeflare.check.file_harm import SURELY, file_does_harm
-from edgeflare.check.random_input_faults import failure_here, otherwise_here
+from edgeflare.check.harm import SURELY, failure_here, file_does_harm, otherwise_here
 from edgeflare.pages.facts import count_of
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.statistics.proportion import share

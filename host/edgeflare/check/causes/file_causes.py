@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from edgeflare.check.causes.cause import AGREES, Cause, KnownToRules, Rule, outcome
 from edgeflare.check.figures.file import FileFault
-from edgeflare.check.file_harm import file_does_harm
+from edgeflare.check.harm import file_does_harm
 from edgeflare.pages.facts import significant
 
 

@@ -14,8 +14,8 @@ from typing import Final
 from edgeflare.check.causes import data_causes, decision_causes, device_causes, file_causes
 from edgeflare.check.causes.cause import Cause, KnownToRules
 from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.file_harm import counted_faults
 from edgeflare.check.gates import CheckGate
+from edgeflare.check.harm import counted_faults
 
 
 def find_cause(figures: CheckFigures, gates: tuple[CheckGate, ...]) -> Cause | None:

@@ -17,9 +17,8 @@ from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import damaged_journal, reporting_damage
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
 from edgeflare.run.journal_rows import SCREENING_KEY, NotedHealth, NotedReadings
-from edgeflare.run.run_differences import OtherHostError, RunDifference, differences
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory
-from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_header import OtherHostError, RunDifference, RunHeader, differences
 from edgeflare.run.run_journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY
 from edgeflare.run.seed_ids import SeedIds
