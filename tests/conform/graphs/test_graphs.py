@@ -184,6 +184,33 @@ def test_what_is_drawn_depends_on_the_generator_and_what_was_told() -> None:
     assert drawn(0, failing=True)[1:] != drawn(0, failing=False)[1:]
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("type_", ["float32", "int8"])
+def test_residual_sums_and_concatenations_of_a_tensor_with_itself_are_surely_drawn(
+    seed: int, type_: str
+) -> None:
+    cells = chosen_cells(("ADD", "CONCATENATION", "CONV_2D", "TANH"), (type_,))
+    graphs = [one.graph for one in GraphDrawing(cells, np.random.default_rng(seed)).ask(40)]
+    joined, summed = set(), set()
+    for graph in graphs:
+        makers = {at: node for node in graph.nodes for at in node.outputs}
+        last = graph.nodes[-1]
+        made = [makers[at].operator for at in last.inputs if at in makers]
+        if last.operator == "CONCATENATION" and last.inputs[:1] == last.inputs[1:2]:
+            joined.update(made)
+        one, other = last.inputs[0], last.inputs[-1]
+        if last.operator == "ADD" and any(
+            read in makers and through in makers[read].inputs
+            for read, through in ((one, other), (other, one))
+        ):
+            values = graph.values[one], graph.values[other]
+            assert values[0].shape[0] > 1  # a batch
+            if values[0].quantization != values[1].quantization or type_ == "float32":
+                summed.update(made)
+    assert {"CONV_2D", "TANH"} <= joined
+    assert {"CONV_2D", "TANH"} <= summed
+
+
 def test_parts_are_given_what_the_operators_left_out_answer_alone() -> None:
     model = _views()
     (trace,) = traced([model], ExactArm())

@@ -22,6 +22,7 @@ from edgeflare.conform.graphs.operator_variants import (
     Variant,
 )
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
+from edgeflare.conform.graphs.residual_graphs import ResidualGraphs
 
 _FIRST_TYPES: Final = ("float32", "int8")
 """Types whose pairs are tried first: most models are of these."""
@@ -95,6 +96,7 @@ class GraphDrawing:
         self._stages = chain(
             self._answered_inputs(),
             self._singles(),
+            self._residuals(),
             self._first_pairs(),
             self._triples(),
             self._views(),
@@ -151,6 +153,13 @@ class GraphDrawing:
         for cell in self._shuffled(self._cells):
             for variant in self._variants[cell]:
                 yield from self._single(variant)
+
+    def _residuals(self) -> Iterator[DrawnGraph]:
+        """Yield what common operators make of a tensor added to it, and what they make joined."""
+        residual = ResidualGraphs(self._rng, self._graphs, self._variants)
+        for cell in self._shuffled([cell for cell in self._cells if _rank(cell) == 0]):
+            yield from residual.sums(cell)
+            yield from residual.concatenations(cell)
 
     def _rescaled(self) -> Iterator[DrawnGraph]:
         """Yield quantized operators that read a tensor twice, with other scales of the result."""

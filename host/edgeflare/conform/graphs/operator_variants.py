@@ -29,8 +29,9 @@ SHAPES: Final = ((1, 4, 4, 8), (1, 8), (2, 3, 4), (6,))
 _QUANTIZATIONS: Final[Mapping[str, Quantization]] = {
     "int8": Quantization((0.0625,), -3),
     "uint8": Quantization((0.0625,), 125),
-    "int16x8": Quantization((2.0**-11,), 0),
+    "int16": Quantization((2.0**-11,), 0),
 }
+"""How what is given is quantized, by its dtype."""
 
 TRIES: Final = 4
 """Draws of a node until it takes what it is to be fed with."""
@@ -141,4 +142,5 @@ class OperatorVariants:
 
 def base_value(type_: str, shape: tuple[int, ...]) -> GraphValue:
     """Return a tensor of a type that is given to graphs."""
-    return GraphValue(DTYPES[type_], shape, _QUANTIZATIONS.get(type_))
+    dtype = DTYPES[type_]
+    return GraphValue(dtype, shape, _QUANTIZATIONS.get(dtype))

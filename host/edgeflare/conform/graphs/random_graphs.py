@@ -20,6 +20,7 @@ from edgeflare.conform.graphs.operator_variants import (
     Variant,
     base_value,
 )
+from edgeflare.conform.graphs.residual_graphs import BATCHES
 from edgeflare.conform.specification.activation_tensors import DTYPES
 
 _FIRST_VIEW: Final = 2 / 3
@@ -52,7 +53,8 @@ class RandomGraphs:
     def draw(self, type_: str) -> DrawnGraph | None:
         """Return a graph that begins with values of a type, or None."""
         builder = GraphBuilder(self.rng, self.graphs)
-        value = base_value(type_, SHAPES[int(self.rng.integers(len(SHAPES)))])
+        shapes = (*SHAPES, *BATCHES)
+        value = base_value(type_, shapes[int(self.rng.integers(len(shapes)))])
         for _ in range(int(self.rng.integers(1, 3))):
             builder.give(value)
         pool = list(builder.operands)
