@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fit_inputs import network_to_fit
+from edgeflare.repair.fitting.activation_ranges import fit_ranges
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import network_inputs
 from edgeflare.repair.judging.judgement_inputs import (
     MIXED,
@@ -30,14 +33,17 @@ from edgeflare.repair.judging.judgement_inputs import (
     line_inputs,
 )
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
+from edgeflare.repair.repair_requirements import original_file
 from edgeflare.repair.repair_run import RepairOutcome, repair_pair
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.run.plan import Plan
+from onnx_models import write_lenet_onnx
 from segmentation_pairs import write_segmentation_pair
 from small_pairs import write_text_pair, write_tokens_pair, write_two_inputs_pair
 from state_pairs import write_state_pair, write_variable_pair
 
 DEVICE = "emulated-builtin"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 
 @contextmanager
@@ -45,6 +51,30 @@ def opened(folder: Path) -> Iterator[OpenedPair]:
     plan = Plan("boundary", Goal(), (DEVICE,))
     with ExitStack() as stack:
         yield open_pair(load_pair(folder), plan, find_profiles([DEVICE]), stack)
+
+
+@pytest.mark.slow
+def test_an_onnx_original_is_fitted_to_as_the_file_that_it_was_made_from(tmp_path: Path) -> None:
+    for name in ("compressed.tflite", "seeds.npz", "pair.toml"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    description = (tmp_path / "pair.toml").read_text()
+    (tmp_path / "pair.toml").write_text(description.replace("original.tflite", "original.onnx"))
+    write_lenet_onnx(tmp_path / "original.onnx", (EXAMPLE / "original.tflite").read_bytes())
+    networks = []
+    for folder in (EXAMPLE, tmp_path):
+        with opened(folder) as known:
+            original = original_file(known.pair, None, DEFAULT_REQUEST)
+            assert original is not None
+            some, ids = known.seeds.inputs[:20], [*known.seeds.seed_ids][:20]
+            networks.append(network_to_fit(known, original, some, ids, np.random.default_rng(0)))
+    real, rebuilt = networks
+    assert np.array_equal(rebuilt.original_rows, real.original_rows)
+    assert fitted_ranges(rebuilt) == pytest.approx(fitted_ranges(real), rel=1e-4)
+
+
+def fitted_ranges(network: QuantizedNetwork) -> NDArray[np.float64]:
+    graph = Graph(fit_ranges(network, lambda _done, _whole: None))
+    return np.array([scale for tensor in graph.tensors for scale in tensor.scales])
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import invocation_of
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting.onnx_network import is_onnx, network_rows
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judgement_inputs import MIXED, WIDE, SeedSplit, line_inputs
 
@@ -34,6 +35,9 @@ the memory that fitting takes grow with them."""
 
 _FIT_VALUES = 2**24
 """Values that these have at most, all together: pictures of 256 x 256 are 85."""
+
+_COMPARED = 8
+"""Inputs on which an ONNX model is compared with its network in the compressed graph."""
 
 _FIT_CLIPS = 100
 """Clips of which steps are taken at most."""
@@ -88,7 +92,8 @@ def network_to_fit(
         rng: draws the steps of clips.
 
     Raises:
-        UserError: the models keep a state in variables, or the original does not run.
+        UserError: the models keep a state in variables, or the original does not run, or it is an
+            ONNX model whose tensors cannot be told.
 
     """
     interface = opened.pair.interface
@@ -96,6 +101,11 @@ def network_to_fit(
         some = np.sort(rng.permutation(len(inputs))[:_FIT_CLIPS])
         inputs, ids = inputs[some], [ids[at] for at in some.tolist()]
     rows, original_rows = (opened.panel.rows(arm, inputs, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
+    path = Path(str(opened.pair.original))
+    if is_onnx(path):
+        evaluator = opened.panel.host(Arm.ORIGINAL).evaluator
+        outputs = evaluator.submit(original_rows[:_COMPARED]).result().outputs
+        original_rows = network_rows(path, original, original_rows, outputs)
     content = read_model_file(opened.pair.compressed)
     network = QuantizedNetwork(content, original, rows, original_rows, interface.task)
     return _of_steps(opened, network, rng) if interface.invocation.frames else network

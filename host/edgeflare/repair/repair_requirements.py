@@ -12,7 +12,9 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.python_callable import is_callable
 from edgeflare.repair.builtin_methods import METHODS
+from edgeflare.repair.fitting.onnx_network import is_onnx, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
 from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from edgeflare.replay.past_run import PastRun
@@ -47,12 +49,13 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     if not _has_float_file(pair):
         *some, last = (name for name, kind in METHODS.items() if kind.fitted)
         raise UserError(
-            f"the original {pair.original} is no .tflite file, and {', '.join(some)} and {last} are"
-            " fitted to its weights: --method shifts repairs a run without them"
+            f"the original {pair.original} is no .tflite or .onnx file, and {', '.join(some)} and"
+            f" {last} are fitted to its weights: --method shifts repairs a run without them"
         )
-    path = Path(pair.original)
-    content = read_model_file(path)
-    return _float_network(read_model_file(pair.compressed), content, str(path))
+    path, compressed = Path(pair.original), read_model_file(pair.compressed)
+    if is_onnx(path):
+        return onnx_network(compressed, path)
+    return _float_network(compressed, read_model_file(path), str(path))
 
 
 def _float_network(compressed: bytes, original: bytes, name: str) -> bytes:
@@ -156,7 +159,10 @@ def tries_shifts(pair: Pair, past: PastRun | None, request: RepairRequest) -> bo
 
 
 def _has_float_file(pair: Pair) -> bool:
-    return pair.original is not None and Path(pair.original).suffix.lower() == ".tflite"
+    if pair.original is None or is_callable(str(pair.original)):
+        return False
+    path = Path(pair.original)
+    return is_onnx(path) or path.suffix.lower() == ".tflite"
 
 
 def is_image_classifier(interface: PairInterface) -> bool:

@@ -113,7 +113,7 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
     for layer in compressed.layers:
         if layer.name not in WEIGHTED or layer.index in known:
             continue
-        if _constant(compressed, layer, 0) is not None:
+        if constant_of(compressed, layer, 0) is not None:
             name = compressed.tensors[layer.outputs[0]].name
             raise UserError(
                 f"{compressed.source}: operator {layer.index}, {layer.name} {name!r}, has no"
@@ -125,8 +125,8 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
 
 def _matched(compressed: Graph, one: GraphOp, original: Graph, other: GraphOp) -> MatchedLayer:
     weighted = one.name in WEIGHTED and other.name in WEIGHTED
-    weights = _constant(compressed, one, 0) if weighted else None
-    bias = _constant(compressed, one, 1) if weighted else None
+    weights = constant_of(compressed, one, 0) if weighted else None
+    bias = constant_of(compressed, one, 1) if weighted else None
     return MatchedLayer(
         operator=one.index,
         original=other.index,
@@ -145,7 +145,7 @@ def _matched(compressed: Graph, one: GraphOp, original: Graph, other: GraphOp) -
 def _weights(
     compressed: Graph, weights: int, original: Graph, other: GraphOp
 ) -> NDArray[np.float32] | None:
-    there = _constant(original, other, 0)
+    there = constant_of(original, other, 0)
     if there is None:
         return None
     shape, tensor = compressed.tensors[weights].shape, original.tensors[there]
@@ -157,7 +157,7 @@ def _weights(
 def _bias(
     compressed: Graph, bias: int, original: Graph, other: GraphOp
 ) -> NDArray[np.float32] | None:
-    there = _constant(original, other, 1)
+    there = constant_of(original, other, 1)
     size = compressed.tensors[bias].size
     if there is None:
         return np.zeros(size, np.float32)
@@ -170,7 +170,7 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
-def _constant(graph: Graph, one: GraphOp, place: int) -> int | None:
+def constant_of(graph: Graph, one: GraphOp, place: int) -> int | None:
     """Return the constant with an operator's weights, place 0, or its biases, place 1.
 
     One that a DEQUANTIZE writes is the constant that it reads.
