@@ -8,6 +8,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.conform.operator_graph import (
+    SHARED_NAME,
     GraphNode,
     GraphValue,
     OperatorGraph,
@@ -22,6 +23,9 @@ from edgeflare.models.tflite_writer import written
 _SCHEMA_VERSION = 3
 _PLACEHOLDER = 127
 """What the old 8-bit field of an operator code holds where the code has no place in it."""
+
+_READ_VARIABLE = "READ_VARIABLE"
+"""The operator that in graphs of ours is assigned what it reads."""
 
 _ENUMERATIONS = {
     "padding": schema.Padding,
@@ -44,19 +48,43 @@ def graph_file(graph: OperatorGraph) -> bytes:
     model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [main], []
     # By convention the first buffer is empty: that of tensors without values.
     model.buffers = [schema.BufferT()]
-    main.tensors = []
-    scales: list[Any] = []
-    for at, value in enumerate(graph.values):
-        main.tensors.append(_tensor(model, at, value))
+    main.tensors = [_tensor(model, at, value) for at, value in enumerate(graph.values)]
+    for value, tensor in zip(graph.values, tuple(main.tensors), strict=True):
         if value.quantization is not None and value.quantization.block:
-            place = len(graph.values) + len(scales)
-            scales.append(_block_scales(model, place, value.quantization, main.tensors[at]))
-    main.tensors += scales
+            place = len(main.tensors)
+            main.tensors.append(_block_scales(model, place, value.quantization, tensor))
     main.inputs = np.asarray(graph.inputs, np.int32)
     main.outputs = np.asarray(graph.outputs, np.int32)
     codes: dict[tuple[int, int], int] = {}
-    main.operators = [_operator(model, codes, node) for node in graph.nodes]
+    main.operators = []
+    for node in graph.nodes:
+        if node.operator == _READ_VARIABLE:
+            main.operators += _variable(model, codes, node, graph.values[node.inputs[0]])
+        else:
+            main.operators.append(_operator(model, codes, node))
     return written(model)
+
+
+def _variable(
+    model: Any, codes: dict[tuple[int, int], int], node: GraphNode, value: GraphValue
+) -> list[Any]:
+    """Return what assigns a tensor to a variable and reads it again.
+
+    The variable's name says its form: what is assigned to one has to be alike.
+    """
+    (main,) = model.subgraphs
+    handle = schema.TensorT()
+    handle.name, handle.shape = f"t{len(main.tensors)}", np.zeros(0, np.int32)
+    handle.type = schema.TensorType.RESOURCE
+    main.tensors.append(handle)
+    at = len(main.tensors) - 1
+    name = f"{node.options[SHARED_NAME]} {value.dtype} {value.shape}"
+    options = {"container": "", SHARED_NAME: name}
+    return [
+        _operator(model, codes, GraphNode("VAR_HANDLE", (), (at,), options)),
+        _operator(model, codes, GraphNode("ASSIGN_VARIABLE", (at, *node.inputs), ())),
+        _operator(model, codes, GraphNode(_READ_VARIABLE, (at,), node.outputs)),
+    ]
 
 
 def _tensor(model: Any, at: int, one: GraphValue) -> Any:
@@ -123,7 +151,7 @@ def _operator(model: Any, codes: dict[tuple[int, int], int], one: GraphNode) -> 
 
 def _value(name: str, value: Option) -> Any:
     """Return an option as the schema's object has it: enumerations by number."""
-    if isinstance(value, str):
+    if isinstance(value, str) and name in _ENUMERATIONS:
         return int(getattr(_ENUMERATIONS[name], value))
     return list(value) if isinstance(value, tuple) else value
 

@@ -14,6 +14,9 @@ Values = NDArray[Any]
 Option = bool | int | float | str | tuple[int, ...]
 """The value of an operator's option; an enumeration by its name in the schema."""
 
+SHARED_NAME = "sharedName"
+"""The option that names a variable: operators of a graph that name the same one share it."""
+
 ABSENT = -1
 """Stands in place of a tensor for an optional input that is left out."""
 
@@ -188,4 +191,9 @@ def side_by_side(graphs: Sequence[OperatorGraph]) -> OperatorGraph:
 
 def _moved(node: GraphNode, by: int) -> GraphNode:
     moved = tuple(at if at == ABSENT else at + by for at in node.inputs)
-    return replace(node, inputs=moved, outputs=tuple(at + by for at in node.outputs))
+    options = node.options
+    if SHARED_NAME in options:
+        options = {**options, SHARED_NAME: f"{options[SHARED_NAME]} {by}"}
+    return replace(
+        node, inputs=moved, outputs=tuple(at + by for at in node.outputs), options=options
+    )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from drafting import fresh, relu_chain
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs, drafted
-from edgeflare.conform.drafts.file_operators import operator_arithmetic
+from edgeflare.conform.drafts.file_arithmetic import operator_arithmetic
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import OperatorGraph, side_by_side
@@ -51,6 +51,25 @@ def test_who_feeds_whom_is_read() -> None:
     assert [node.given for node in reading.draft.nodes] == [0, 1, 2, 3]
     whole = drafted(reading.draft, reading.given).graph
     assert graph_file(whole) == graph_file(drafted(draft).graph)
+
+
+def test_a_variable_is_known_where_it_is_assigned_before_it_is_read() -> None:
+    graph, _ = _drawn(("READ_VARIABLE", "float32"), 3)
+    twice = side_by_side([graph, graph])
+    content = graph_file(twice)
+    assert [one.operator for one in read_operators(content).known] == ["READ_VARIABLE"] * 2
+    model = read_model(content)
+    options = [one.builtinOptions for one in model.subgraphs[0].operators]
+    # Side by side, no graph shares its variable with another one.
+    names = [one.sharedName for one in options if hasattr(one, "sharedName")]
+    assert len(set(names)) == len(names) == 2
+    operators = model.subgraphs[0].operators
+    operators[4], operators[5] = operators[5], operators[4]
+    reading = read_operators(written(model))
+    assert [one.operator for one in reading.known] == ["READ_VARIABLE"]
+    assert {one.operator for one in reading.unknown} == {
+        *("ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE")
+    }
 
 
 def test_equal_operators_are_one() -> None:

@@ -42,6 +42,15 @@ def groups(
     return found
 
 
+def test_models_with_variables_have_files_of_their_own() -> None:
+    value = GraphValue("float32", (2,))
+    variable = OperatorGraph.of_operator(
+        "READ_VARIABLE", [value], [value], {"sharedName": "variable"}
+    )
+    models = [posed(one) for one in (unary("ABS"), variable, unary("NEG"), variable)]
+    assert groups(FailureHistory(), models, PackLimits()) == [[0, 2], [1, 3]]
+
+
 @given(st.lists(st.booleans(), max_size=60))
 def test_odds_are_between_those_before_and_those_seen(fates: list[bool]) -> None:
     history = FailureHistory()

@@ -127,6 +127,33 @@ class _Clobbering(ExactArm):
         return ModelAnswer(tuple(-one - 1 if at in lost else one for at, one in outputs))
 
 
+class _Late(ExactArm):
+    """A device that reads a variable once it was assigned for the last time."""
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        answer, graph = super()._answer(model), model.graph
+        variables = [node for node in graph.nodes if node.operator == "READ_VARIABLE"]
+        late = {at for node in variables[:-1] for at in node.outputs}
+        read = {at for node in graph.nodes for at in node.inputs}
+        if not late & (read | set(graph.outputs)):
+            return answer
+        return ModelAnswer(tuple(1 - one for one in answer.outputs))
+
+
+def test_a_variable_that_is_read_too_late_is_found(tmp_path: Path) -> None:
+    arms = (_Late(), ExactArm("xnnpack"))
+    cells = chosen_cells(("NEG", "READ_VARIABLE", "TANH"), ("float32",))
+    drawing = GraphDrawing(cells, np.random.default_rng(0))
+    journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(cells)))
+    rounds = GraphRounds(arms, drawing, journal)
+    rounds.draw(12, _Spent())
+    journal.close()
+    findings = GraphFindings(rounds.failing, arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found, *_) = findings.stored(range(1, 9)[: len(findings.counted)], RunDirectory(tmp_path), ())
+    assert "a variable is assigned and read twice" in found.arrangement
+
+
 def test_pairs_find_an_output_that_is_written_over(tmp_path: Path) -> None:
     arms = (_Clobbering(), ExactArm("xnnpack"))
     drawing = GraphDrawing(FEW, np.random.default_rng(0))

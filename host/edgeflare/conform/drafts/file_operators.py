@@ -3,69 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Final
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.conform.drafts.file_arithmetic import operator_arithmetic
+from edgeflare.conform.drafts.file_variables import assigned_variables
 from edgeflare.conform.graph_file import read_options
 from edgeflare.conform.operator_graph import (
     ABSENT,
+    SHARED_NAME,
     GraphNode,
     GraphValue,
     OperatorGraph,
+    Option,
     Quantization,
     Values,
 )
-from edgeflare.conform.operators.operator_catalogue import MOVEMENT_OPERATORS
 from edgeflare.errors import UserError
 from edgeflare.models.model_structure import operator_name
 from edgeflare.models.tflite_graph import Graph, GraphTensor
-
-_Shapes = list[tuple[int, ...]]
-
-_MOVES: Final = frozenset(
-    {
-        *(specification.operator for specification in MOVEMENT_OPERATORS),
-        *("ASSIGN_VARIABLE", "CALL_ONCE", "DENSIFY", "READ_VARIABLE", "SPARSE_TO_DENSE"),
-        *("VAR_HANDLE",),
-    }
-)
-"""Operators that move values and compute none."""
-
-_REDUCTIONS: Final = frozenset(
-    {
-        *("ARG_MAX", "ARG_MIN", "MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN"),
-        *("REDUCE_PROD", "SUM"),
-    }
-)
-"""Operators that take each value that they read once."""
-
-_RECURRENT: Final = frozenset(
-    {
-        *("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF"),
-        *("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"),
-    }
-)
-"""Operators that take each of their weights once at each step."""
-
-_MATRIX: Final = 2
-"""Dimensions of a recurrent operator's weights; its biases have one."""
-
-_POOLS: Final = frozenset({"AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"})
-
-_SUMS: Final[Mapping[str, Callable[[_Shapes, tuple[int, ...]], int]]] = {
-    # Of the results or, where these are scattered to, of the inputs: how many products each has.
-    "CONV_2D": lambda read, made: prod(made) * prod(read[1][1:]),
-    "DEPTHWISE_CONV_2D": lambda read, made: prod(made) * prod(read[1][:-1]),
-    "FULLY_CONNECTED": lambda read, made: prod(made) * read[1][-1],
-    "CONV_3D": lambda read, made: prod(made) * prod(read[1][:-1]),
-    "TRANSPOSE_CONV": lambda read, _: prod(read[2]) * prod(read[1][:-1]),
-    "CONV_3D_TRANSPOSE": lambda read, _: prod(read[2]) * prod(read[1][:-1]),
-}
 
 _NO_EXTERNAL_BUFFER = 0
 
@@ -143,9 +102,12 @@ def file_graph(content: bytes, source: str) -> OperatorGraph:
         graph = Graph(content, source)
         tensors = _Tensors(graph)
         raw = graph.model.subgraphs[0]
-        values = tuple(tensors.value(at) for at in range(len(graph.tensors)))
+        values = tuple(
+            GraphValue("uint8", ()) if tensors.is_handle(at) else tensors.value(at)
+            for at in range(len(graph.tensors))
+        )
         nodes = tuple(
-            _node(graph, at) for at in range(len(graph.operators)) if at not in tensors.folded
+            _node(tensors, at) for at in range(len(graph.operators)) if at not in tensors.folded
         )
         inputs, outputs = tuple(map(int, raw.inputs)), tuple(map(int, raw.outputs))
         return OperatorGraph(values, nodes, inputs, outputs)
@@ -157,14 +119,14 @@ def file_graph(content: bytes, source: str) -> OperatorGraph:
         raise UserError(f"{source}: its operators cannot be read: {error}") from error
 
 
-def _node(graph: Graph, place: int) -> GraphNode:
+def _node(tensors: _Tensors, place: int) -> GraphNode:
+    graph = tensors.graph
     raw = graph.model.subgraphs[0].operators[place]
     code = graph.model.operatorCodes[raw.opcodeIndex]
     if raw.intermediates is not None and len(raw.intermediates):
         raise _UnreadableTensor(f"{operator_name(code)} has intermediate tensors")
-    read = () if raw.inputs is None else tuple(map(int, raw.inputs))
-    options = read_options(raw.builtinOptions)
     made = tuple(map(int, raw.outputs))
+    read, options = tensors.read(place)
     return GraphNode(operator_name(code), read, made, options, int(code.version))
 
 
@@ -173,7 +135,9 @@ class _Tensors:
 
     Attributes:
         graph: the file.
-        folded: operators that only make float32 constants of float16 ones.
+        folded: operators that only make float32 constants of float16 ones, or that name and assign
+            `variables`.
+        variables: those that are assigned before they are read.
         shared_states: variables that several operators have.
 
     """
@@ -199,6 +163,24 @@ class _Tensors:
         self._halves = {
             graph.operators[at].outputs[0]: graph.operators[at].inputs[0] for at in self.folded
         }
+        self.variables = assigned_variables(graph)
+        self.folded |= self.variables.folded
+
+    def is_handle(self, at: int) -> bool:
+        """Return whether a tensor names a variable that is assigned before it is read."""
+        maker = self.graph.made_by.get(at)
+        return maker in self.variables.folded
+
+    def read(self, place: int) -> tuple[tuple[int, ...], dict[str, Option]]:
+        """Return the tensors that an operator reads, and its options.
+
+        Those of a variable that is assigned before are what it is assigned, and its name.
+        """
+        if place in self.variables.sources:
+            return (self.variables.sources[place],), {SHARED_NAME: self.variables.names[place]}
+        raw = self._main.operators[place]
+        read = () if raw.inputs is None else tuple(map(int, raw.inputs))
+        return read, read_options(raw.builtinOptions)
 
     def value(self, at: int) -> GraphValue:
         """Return a tensor; _UnreadableTensor where it is none of ours."""
@@ -272,7 +254,7 @@ class _Tensors:
 def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperator:
     known = tensors.graph.operators[place]
     raw = tensors.graph.model.subgraphs[0].operators[place]
-    read = [] if raw.inputs is None else [int(at) for at in raw.inputs]
+    read, options = tensors.read(place)
     try:
         inputs = [None if at == ABSENT else tensors.value(at) for at in read]
         outputs = [tensors.value(at) for at in known.outputs]
@@ -283,9 +265,7 @@ def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperat
     if known.name == "RESHAPE" and len(inputs) > 1:
         inputs[1] = _known_shape(inputs[1], outputs[0])
     version = int(tensors.graph.model.operatorCodes[raw.opcodeIndex].version)
-    graph = OperatorGraph.of_operator(
-        known.name, inputs, outputs, read_options(raw.builtinOptions), version
-    )
+    graph = OperatorGraph.of_operator(known.name, inputs, outputs, options, version)
     given = tuple(
         at
         for at, value in zip(read, inputs, strict=True)
@@ -299,89 +279,3 @@ def _known_shape(value: GraphValue | None, result: GraphValue) -> GraphValue | N
     if value is None or value.values is not None:
         return value
     return value.constant(np.array(result.shape, value.dtype))
-
-
-def operator_arithmetic(graph: Graph) -> tuple[int, ...]:
-    """Return how many multiply-accumulates each operator of a file's main graph takes.
-
-    Sums of products are counted by their products, pools by the values of their windows, reductions
-    by the values that they read, recurrent operators by their weights at each step, and all others
-    that compute by the values that they write. Moving values is no arithmetic, and neither is
-    preparing constants. An operator that runs other graphs of the file, such as WHILE, has the
-    arithmetic of these, run once: how often they are is known when the model runs.
-    """
-    count = _Count(graph.model)
-    return tuple(
-        0 if operator.index in graph.preparing else count.operator(0, operator.index)
-        for operator in graph.operators
-    )
-
-
-class _Count:
-    """Counts in the graphs of a file."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._within: list[int] = []
-
-    def operator(self, graph: int, place: int) -> int:
-        """Return the arithmetic of an operator of one of the graphs."""
-        subgraph = self._model.subgraphs[graph]
-        raw = subgraph.operators[place]
-        name = operator_name(self._model.operatorCodes[raw.opcodeIndex])
-        if name in _MOVES:
-            return 0
-        if called := list(_called(raw)):
-            return sum(map(self._graph, called))
-        read, made = (_shapes(subgraph, of) for of in (raw.inputs, raw.outputs))
-        try:
-            return _of_shapes(name, raw.builtinOptions, read, made)
-        except (AttributeError, IndexError):  # shapes that are known once the model runs
-            return sum(map(prod, made))
-
-    def _graph(self, at: int) -> int:
-        if at in self._within or not 0 <= at < len(self._model.subgraphs):
-            return 0  # no runtime takes a graph that runs itself
-        self._within.append(at)
-        places = range(len(self._model.subgraphs[at].operators))
-        counted = sum(self.operator(at, place) for place in places)
-        self._within.pop()
-        return counted
-
-
-def _of_shapes(name: str, options: Any, read: _Shapes, made: _Shapes) -> int:
-    """Return the arithmetic of an operator that runs no other graph and does not only move."""
-    results = sum(map(prod, made))
-    if name in _SUMS:
-        return _SUMS[name](read, made[0])
-    if name == "BATCH_MATMUL":
-        return results * read[0][-2 if options.adjX else -1]
-    if name in _POOLS:
-        return results * int(options.filterHeight) * int(options.filterWidth)
-    if name in _REDUCTIONS:
-        return max(results, prod(read[0]))
-    if name in _RECURRENT:
-        weights = sum(prod(shape) for shape in read[1:] if len(shape) == _MATRIX)
-        return max(results, prod(read[0][:-1]) * weights)
-    return results
-
-
-def _called(raw: Any) -> Iterator[int]:
-    """Yield the graphs of the file that an operator runs."""
-    for options in (raw.builtinOptions, raw.builtinOptions2):
-        for key, value in vars(options).items() if options is not None else ():
-            if "subgraph" in key.lower():
-                yield int(value)
-
-
-def _shapes(subgraph: Any, tensors: Any) -> _Shapes:
-    """Return the shapes of some tensors; that of an absent one, or of a state, is empty."""
-    found = [
-        None if at < 0 else subgraph.tensors[at] for at in ([] if tensors is None else tensors)
-    ]
-    return [
-        ()
-        if tensor is None or tensor.isVariable or tensor.shape is None
-        else tuple(1 if size < 0 else int(size) for size in tensor.shape)
-        for tensor in found
-    ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import (
+    SHARED_NAME,
     GraphNode,
     GraphValue,
     OperatorGraph,
@@ -336,15 +337,26 @@ def next_group(
         At least one place.
 
     """
-    ordinary = [at for at in places if odds(at) <= _SUSPICIOUS]
+    ordinary = [at for at in places if odds(at) <= _SUSPICIOUS] or list(places)
+    reloads = _reloads(models[ordinary[0]])
     group: list[int] = []
     size = _Size()
-    for at in ordinary or places:
+    for at in ordinary:
+        if _reloads(models[at]) != reloads:
+            continue
         size = size.with_(_size(models[at], odds(at)))
         if group and not size.within(limits):
             break
         group.append(at)
     return group
+
+
+def _reloads(model: PosedModel) -> bool:
+    """Return whether a file with a model is loaded anew for each row, as one with resources is.
+
+    Beside others it would be so for them as well, and none would find what it has left.
+    """
+    return any(SHARED_NAME in node.options for node in model.graph.nodes)
 
 
 def model_bytes(model: PosedModel) -> int:

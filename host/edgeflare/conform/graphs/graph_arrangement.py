@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
+from edgeflare.conform.operator_graph import ABSENT, SHARED_NAME, GraphNode, OperatorGraph
 
 VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 """Operators whose results runtimes let share the memory of their operands."""
@@ -27,7 +27,8 @@ def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
 
     """
     asked = (f"invoked {invocation}",) if invocation else ()
-    return tuple(dict.fromkeys((*_outputs(graph), *_reads(graph), *_views(graph), *asked)))
+    wired = (*_outputs(graph), *_reads(graph), *_views(graph), *_variables(graph))
+    return tuple(dict.fromkeys((*wired, *asked)))
 
 
 def own_arrangement(told: Sequence[str]) -> tuple[str, ...]:
@@ -79,6 +80,17 @@ def _views(graph: OperatorGraph) -> Iterator[str]:
         maker = makers.get(node.inputs[0]) if node.operator in VIEWS else None
         if maker is not None and maker.operator in VIEWS:
             yield "a view of a view"
+
+
+def _variables(graph: OperatorGraph) -> Iterator[str]:
+    named = [node for node in graph.nodes if SHARED_NAME in node.options]
+    forms = Counter(
+        (node.options[SHARED_NAME], value.dtype, value.shape)
+        for node in named
+        for value in graph.results(node)
+    )
+    if max(forms.values(), default=0) > 1:
+        yield "a variable is assigned and read twice"
 
 
 def _readers(graph: OperatorGraph) -> Counter[int]:

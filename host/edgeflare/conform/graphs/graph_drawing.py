@@ -155,11 +155,12 @@ class GraphDrawing:
                 yield from self._single(variant)
 
     def _residuals(self) -> Iterator[DrawnGraph]:
-        """Yield what common operators make of a tensor added to it, and what they make joined."""
+        """Yield what common operators make added to what they read, joined, and in variables."""
         residual = ResidualGraphs(self._rng, self._graphs, self._variants)
         for cell in self._shuffled([cell for cell in self._cells if _rank(cell) == 0]):
             yield from residual.sums(cell)
             yield from residual.concatenations(cell)
+            yield from residual.variables(cell)
 
     def _rescaled(self) -> Iterator[DrawnGraph]:
         """Yield quantized operators that read a tensor twice, with other scales of the result."""

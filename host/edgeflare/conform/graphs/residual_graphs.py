@@ -1,8 +1,9 @@
-"""Residual sums, and concatenations of a tensor with itself: what meets again where it parted.
+"""Residual sums, concatenations of a tensor with itself, and variables: what comes back.
 
 A sum adds a tensor and what an operator makes of it, which in quantized models have two scales. The
 first lives on beside the second, and a delegate that fuses the operator with the sum may take one
-for the other. What is given is a batch, no item of which may depend on its neighbours.
+for the other. What is given is a batch, no item of which may depend on its neighbours. What was
+read of a variable stays as it is when the variable is assigned anew.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TRIES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ResidualGraphs:
-    """Draws sums and concatenations.
+    """Draws sums, concatenations and variables.
 
     Attributes:
         rng: every draw.
@@ -81,6 +82,31 @@ class ResidualGraphs:
         if written is not None:
             beside = made if self.rng.random() < 1 / 2 else ()
             yield (plain, joined), builder.posed((*beside, *written))
+
+    def variables(self, cell: Cell) -> Iterator[DrawnGraph]:
+        """Yield a variable that is assigned and read twice, and what was read first read later.
+
+        Nothing where no settings of the operator keep the shape.
+        """
+        plain, variable = self._first(cell), self._first(("READ_VARIABLE", cell[1]))
+        if plain is None or variable is None:
+            return
+        for shape in BATCHES:
+            builder = GraphBuilder(self.rng, self.graphs)
+            given = builder.give(base_value(cell[1], shape))
+            tensors = [given]
+            for node in (plain.node, variable.node, plain.node, variable.node):
+                made = self._kept(builder, node, tensors[-1])
+                if made is None:
+                    break
+                tensors.append(made)
+            if len(tensors) < 5:
+                continue
+            later = self._kept(builder, plain.node, tensors[2])
+            if later is not None:
+                used = (plain, variable, plain, variable, plain)
+                yield used, builder.posed((tensors[-1], later))
+            return
 
     def _first(self, cell: Cell) -> Variant | None:
         return next(iter(self.variants.get(cell, ())), None)

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from edgeflare.conform.operator_graph import SHARED_NAME
 from edgeflare.conform.operators.movement.movement_specification import (
     MovementSpecification,
     axis_within,
@@ -91,6 +92,10 @@ def _factored(settings: Settings, rng: np.random.Generator) -> Settings:
     if new and rng.random() < 1 / 3:
         new[int(rng.integers(len(new)))] = -1
     return {**settings, "new_shape": tuple(map(int, rng.permutation(new)))}
+
+
+def _name_variable(_: Configuration, parts: ModelParts, __: np.random.Generator) -> None:
+    parts.options[SHARED_NAME] = "variable"
 
 
 def _means_scalar(_: str, settings: Configuration) -> str | None:
@@ -186,6 +191,15 @@ RESHAPES = (
     ),
     MovementSpecification(
         "RANK", ALL, (_ANY_SHAPE,), lambda _, raw: [np.array(raw[0].ndim, np.int32)]
+    ),
+    # It is assigned what it reads first, and shares its variable with others of its graph; a
+    # result without dimensions would be dynamic.
+    MovementSpecification(
+        "READ_VARIABLE",
+        ALL,
+        (_SHAPE,),
+        lambda _, raw: [raw[0]],
+        complete=_name_variable,
     ),
     MovementSpecification(
         "ZEROS_LIKE", (FLOAT, INT32, INT64), (_ANY_SHAPE,), lambda _, raw: [np.zeros_like(raw[0])]
