@@ -1,18 +1,20 @@
 """Plant faults of graphs in sound kernels, and see what `edgeflare conform --graphs` says of them.
 
-    python benchmarks/conform_graph_faults.py SEED [--faults 30] [--graphs 6000] [--out FILE.json]
+    python benchmarks/conform_graph_faults.py SEED... [--graphs 6000] [--out FILE.json]
 
-Kinds, operators and types of the faults are drawn from SEED, which should be one that was not used
-while the command was worked at. The graphs are those that a run draws, and run on the host's
-built-in kernels; a fault changes what a graph answers that has its arrangement, and never what an
-operator answers alone. A fault is found if a graph fails by it; its arrangement is right if the
-least graph has the operators that were planted, and says how they hang together.
+Kinds, operators and types of the faults are drawn from each SEED, which should be one that was not
+used while the command was worked at; those of all seeds are planted in the same graphs. These are
+the graphs that a run draws, and run on the host's built-in kernels; a fault changes what a graph
+answers that has its arrangement, and never what an operator answers alone. A fault is found if a
+graph fails by it; its arrangement is right if the least graph has the operators that were planted,
+and says how they hang together.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -268,23 +270,32 @@ class TriedGraphFault:
 def main() -> None:
     """Plant faults, and print what became of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("seed", type=int)
+    parser.add_argument("seeds", type=int, nargs="+", metavar="SEED")
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--graphs", type=int, default=6000)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    faults = drawn_faults(given.seed, given.faults)
+    faults = {seed: drawn_faults(seed, given.faults) for seed in given.seeds}
     cells = chosen_cells((), TYPES)
     sound = PackingArm(HostOpener("builtin"))
     twin = replace_name(PackingArm(HostOpener("builtin")), "xnnpack")
-    failing = _failing(faults, cells, replace_name(sound, "device"), given.graphs)
-    tried = [_said(fault, failing[fault], sound, twin) for fault in faults]
+    every = list(dict.fromkeys(fault for several in faults.values() for fault in several))
+    failing = _failing(every, cells, replace_name(sound, "device"), given.graphs)
+    tried = {fault: _said(fault, failing[fault], sound, twin) for fault in every}
+    for seed, several in faults.items():
+        _print(seed, [tried[fault] for fault in several])
+    if given.out is not None:
+        rows = {
+            seed: [asdict(tried[fault]) for fault in several] for seed, several in faults.items()
+        }
+        given.out.write_text(json.dumps(rows, indent=1))
+
+
+def _print(seed: int, tried: Sequence[TriedGraphFault]) -> None:
     for one in tried:
         print(("right" if one.right else "found" if one.failing else "-"), one.fault, one.said[:2])
     found, right = sum(bool(one.failing) for one in tried), sum(one.right for one in tried)
-    print(f"{found} of {len(tried)} found, the arrangement of {right} is right")
-    if given.out is not None:
-        given.out.write_text(json.dumps([asdict(one) for one in tried], indent=1))
+    print(f"seed {seed}: {found} of {len(tried)} found, the arrangement of {right} is right")
 
 
 def replace_name(arm: PackingArm, name: str) -> PackingArm:
@@ -299,10 +310,12 @@ def _failing(
     """Return the graphs that fail by each fault, of those that a run draws; run once for all."""
     drawing = GraphDrawing(cells, np.random.default_rng(0))
     failing: dict[GraphFault, list[FailingGraph]] = {fault: [] for fault in faults}
+    operators, began = 0, time.monotonic()
     for _ in range(0, graphs, 192):
         models = drawing.ask(192)
         judged = judge_graphs(models, (sound, replace(_SameKernels(sound), name="xnnpack")))
         drawing.tell(judged)
+        operators += sum(len(model.graph.nodes) for model in models)
         for model, one in zip(models, judged, strict=True):
             if one.judgement is None or one.fails or not one.answers:
                 continue
@@ -311,6 +324,8 @@ def _failing(
                 said = judged_whole(model, answer, one.expected, one.answers["device"])
                 if said.is_finding:
                     failing[fault].append(FailingGraph(model, said))
+    seconds = time.monotonic() - began
+    print(f"{graphs} graphs of {operators} operators, {drawing.pairs} pairs, {seconds:.0f} s")
     return failing
 
 

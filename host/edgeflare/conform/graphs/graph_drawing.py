@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
 import numpy as np
 
-from edgeflare.conform.drafts.cells import Cell, drawn_configuration
+from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import PosedModel
+from edgeflare.conform.graphs.commonness import FIRST_TYPES, lateness, pair_lateness
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph
 from edgeflare.conform.graphs.operator_variants import (
-    TRIES,
     DrawnGraph,
     OperatorVariants,
     Variant,
 )
+from edgeflare.conform.graphs.pair_trees import PairTrees
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
 from edgeflare.conform.graphs.residual_graphs import ResidualGraphs
-
-_FIRST_TYPES: Final = ("float32", "int8")
-"""Types whose pairs are tried first: most models are of these."""
-
-_COMMON: Final = frozenset(
-    {
-        *("ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D"),
-        *("FULLY_CONNECTED", "LOGISTIC", "MAXIMUM", "MAX_POOL_2D", "MEAN", "MUL", "PAD"),
-        *("REDUCE_MAX", "RELU", "RESHAPE", "RESIZE_BILINEAR", "SLICE", "SOFTMAX", "SPLIT"),
-        *("STRIDED_SLICE", "SUB", "SUM", "TANH", "TRANSPOSE", "TRANSPOSE_CONV"),
-    }
-)
-"""Operators that most models have, whose pairs are tried first: a slow device does not come to the
-thousands of others."""
 
 _REFUSALS: Final = 3
 """Graphs with a cell that gave no answer alone, and never one, after which it is drawn no more."""
 
 _SHOWN: Final = 12
 """Failing graphs of the same operators, drawn after which pairs of them are drawn no more."""
-
-_ANSWERED: Final = 3
-"""Operators whose operand is an output, too, which no operator has to do with."""
 
 _SCALES: Final = 12
 """Scales of the result of a quantized operator that reads one tensor twice, all powers of 2: where
@@ -54,12 +37,9 @@ a kernel rounds otherwise then, values half-way between two steps show it, and h
 _VIEW_CHAINS: Final = 4
 """Graphs with a view of a view for each way in which an operator is tried."""
 
-_PAIRS_EACH: Final = 4
-"""Pairs for each drawn graph: of a pair that is wrong there is one, and chains of views are found
-before."""
-
-_OTHER_TYPE: Final = 4
-"""How much later an operator is tried in a type that few models have."""
+_TREES_EACH: Final = 4
+"""Trees of pairs for each drawn graph: of a pair that is wrong there is one tree, and chains of
+views are found before."""
 
 _MOST_FAILURES: Final = 200
 """Draws in a row that make no graph, after which there is none left to draw."""
@@ -70,10 +50,6 @@ class GraphDrawing:
 
     What is drawn depends on the generator and on what it was told, so that a run is resumed by
     telling it the same again.
-
-    Attributes:
-        pairs: the ordered pairs of cells that were drawn.
-
     """
 
     def __init__(self, cells: Sequence[Cell], rng: np.random.Generator) -> None:
@@ -84,7 +60,6 @@ class GraphDrawing:
             rng: every draw.
 
         """
-        self.pairs: set[tuple[Cell, Cell]] = set()
         self._cells, self._rng, self._graphs = tuple(cells), rng, NodeGraphs()
         self._ways = OperatorVariants(rng, self._graphs)
         self._unanswered: Counter[Cell] = Counter()
@@ -92,18 +67,24 @@ class GraphDrawing:
         self._shown: Counter[tuple[str, ...]] = Counter()
         self._failing: dict[tuple[Cell, Cell], tuple[Variant, Variant]] = {}
         self._variants = {cell: tuple(self._ways.of(cell)) for cell in self._cells}
-        self._pending: dict[int, tuple[tuple[Cell, ...], tuple[Variant, ...]]] = {}
+        self._trees = PairTrees(self._variants, self._ways, self._is_left)
+        self._pending: list[DrawnGraph] = []
         self._stages = chain(
             self._answered_inputs(),
             self._singles(),
             self._residuals(),
             self._first_pairs(),
             self._triples(),
+            self._both_results(),
             self._views(),
-            self._pairs_among_others(),
             self._rescaled(),
             self._rest(),
         )
+
+    @property
+    def pairs(self) -> int:
+        """Of how many pairs of operators and types graphs were told."""
+        return len(self._trees.pairs)
 
     @property
     def taken(self) -> tuple[int, int]:
@@ -112,19 +93,13 @@ class GraphDrawing:
 
     def ask(self, count: int) -> list[PosedModel]:
         """Return the next graphs, fewer than asked for only where there are no more."""
-        found: list[PosedModel] = []
-        self._pending = {}
-        for variants, model in self._stages:
-            self._pending[len(found)] = tuple(way.node.cell for way in variants), variants
-            found.append(model)
-            if len(found) == count:
-                break
-        return found
+        self._pending = list(islice(self._stages, count))
+        return [model for _, model in self._pending]
 
     def tell(self, judged: Sequence[JudgedGraph]) -> None:
         """Take what became of the graphs that were asked for last, in their order."""
-        for at, graph in enumerate(judged):
-            cells, variants = self._pending[at]
+        for (variants, model), graph in zip(self._pending, judged, strict=True):
+            cells = _cells(variants)
             for cell, taken in zip(cells, graph.taken, strict=True):
                 if taken:
                     self._answered.add(cell)
@@ -134,14 +109,17 @@ class GraphDrawing:
                 self._shown[tuple(operator for operator, _ in cells)] += 1
                 if len(variants) == 2:
                     self._failing.setdefault((cells[0], cells[1]), (variants[0], variants[1]))
+            answered = graph.judgement is not None
+            self._trees.tell(cells, model.graph, answered=answered, fails=graph.fails)
 
     def _is_taken(self, cell: Cell) -> bool:
         return cell in self._answered or self._unanswered[cell] < _REFUSALS
 
     def _answered_inputs(self) -> Iterator[DrawnGraph]:
-        """Yield a few operators whose operand is answered, too: apart, since it hides all else."""
-        common = [cell for cell in self._cells if _rank(cell) == 0] or self._cells
-        for cell in self._shuffled(common)[:_ANSWERED]:
+        """Yield an operator of each type whose operand is answered, too: it hides all else."""
+        common = [cell for cell in self._cells if lateness(cell) == 0] or self._cells
+        each = {cell[1]: cell for cell in self._shuffled(common)}
+        for cell in each.values():
             for variant in self._variants[cell][:1]:
                 builder = GraphBuilder(self._rng, self._graphs)
                 written = builder.add_first(variant.node, twice=variant.twice)
@@ -180,37 +158,29 @@ class GraphDrawing:
 
     def _first_pairs(self) -> Iterator[DrawnGraph]:
         """Yield the pairs of common operators, in the types that most models have."""
-        every = [variant for variant in self._every() if _rank(variant.node.cell) == 0]
+        every = [variant for variant in self._every() if lateness(variant.node.cell) == 0]
         for pair in self._pairs(every, every):
             yield from self._of_pair(pair)
 
-    def _pairs_among_others(self) -> Iterator[DrawnGraph]:
-        """Yield these pairs once more, the first result of which is no output.
-
-        A third operator reads one of the two results.
-        """
-        every = [variant for variant in self._every() if _rank(variant.node.cell) == 0]
-        for pair in self._pairs(every, every):
-            drawn = self._among_others(pair, every)
-            if drawn is not None:
-                yield drawn
+    def _both_results(self) -> Iterator[DrawnGraph]:
+        """Yield operators that read two results of one, in all types."""
+        every = self._every()
+        several = [variant for variant in every if self._ways.has_several(variant.node)]
+        for first, second in self._pairs(several, [each for each in every if each.twice]):
+            builder = GraphBuilder(self._rng, self._graphs)
+            made = builder.add_first(first.node) or (0,)
+            written = builder.add(second.node, dict(enumerate(made[:2])))
+            if written is not None:
+                yield (first, second), builder.posed((*made, *written))
+                yield (first, second), builder.posed((*made[2:], *written))
 
     def _rest(self) -> Iterator[DrawnGraph]:
-        """Yield all other pairs and drawn graphs in turn, and these without an end."""
-        every = self._every()
-        first = [variant for variant in every if _rank(variant.node.cell) == 0]
-        rest = [variant for variant in every if _rank(variant.node.cell) > 0]
-        several = chain(self._pairs(rest, every), self._pairs(first, rest))
-        pairs = (
-            drawn
-            for pair in several
-            for drawn in (*self._of_pair(pair), self._among_others(pair, first or every))
-            if drawn is not None
-        )
+        """Yield trees of all pairs and drawn graphs in turn, and these without an end."""
+        trees = self._trees.trees()
         for drawn in self._any():
             yield drawn
-            yield from islice(pairs, _PAIRS_EACH)
-        yield from pairs
+            yield from islice(trees, _TREES_EACH)
+        yield from trees
 
     def _every(self) -> list[Variant]:
         return [variant for cell in self._cells for variant in self._variants[cell]]
@@ -229,30 +199,14 @@ class GraphDrawing:
             for second in readers[self._graphs.result(first.node).dtype]
         ]
         keys = self._rng.random(len(both))
-        for at in sorted(range(len(both)), key=lambda at: (_lateness(both[at]), keys[at])):
-            if self._is_left(both[at]):
+        # Those first that read a tensor twice.
+        late = [(pair_lateness(_cells(pair)), not pair[1].twice) for pair in both]
+        for at in sorted(range(len(both)), key=lambda at: (late[at], keys[at])):
+            if self._is_left(*_cells(both[at])):
                 yield both[at]
 
-    def _among_others(
-        self, pair: tuple[Variant, Variant], others: Sequence[Variant]
-    ) -> DrawnGraph | None:
-        builder = GraphBuilder(self._rng, self._graphs)
-        made = builder.add_first(pair[0].node, twice=pair[0].twice)
-        if made is None:
-            return None
-        reads = {0: made[0], 1: made[0]} if pair[1].twice else {0: made[0]}
-        written = self._reading(builder, pair[1], reads)
-        if written is None:
-            return None
-        third = others[int(self._rng.integers(len(others)))]
-        before = self._rng.random() < 1 / 2
-        read = builder.add(third.node, {0: made[0] if before else written[0]})
-        if read is None:
-            return pair, builder.posed(written)
-        return (*pair, third), builder.posed((*written, *read) if before else read)
-
-    def _is_left(self, variants: Sequence[Variant]) -> bool:
-        cells = [variant.node.cell for variant in variants]
+    def _is_left(self, *cells: Cell) -> bool:
+        """Return whether operators that read each other are worth being drawn."""
         shown = self._shown[tuple(operator for operator, _ in cells)]
         return shown < _SHOWN and all(map(self._is_taken, cells))
 
@@ -267,25 +221,12 @@ class GraphDrawing:
             reads.append({0: made[0], 1: made[1]})
         for tensors in reads:
             grown = builder.copy()
-            written = self._reading(grown, pair[1], tensors)
+            written = self._ways.reading(grown, pair[1], tensors)
             if written is None:
                 continue
-            self.pairs.add((pair[0].node.cell, pair[1].node.cell))
             yield pair, grown.posed((*made, *written))
             if len(made) > 1:
                 yield pair, grown.posed(written)
-
-    def _reading(
-        self, builder: GraphBuilder, variant: Variant, reads: Mapping[int, int]
-    ) -> tuple[int, ...] | None:
-        """Add an operator that reads some tensors, with other settings if its own do not fit."""
-        written = builder.add(variant.node, reads)
-        for _ in range(TRIES):
-            drawn = drawn_configuration(variant.node.cell, self._rng)
-            if written is not None or drawn is None or variant.twice:
-                break
-            written = builder.add(replace(variant.node, configuration=drawn), reads)
-        return written
 
     def _triples(self) -> Iterator[DrawnGraph]:
         """Yield the pairs that fail with a third operator behind them, and before them."""
@@ -306,10 +247,9 @@ class GraphDrawing:
         """
         for cell in self._shuffled(self._cells):
             for variant in self._variants[cell]:
-                for _ in range(_VIEW_CHAINS if self._is_taken(cell) else 0):
-                    drawn = self._random().view_chain(variant)
-                    if drawn is not None:
-                        yield drawn
+                chains = (self._random().view_chain(variant) for _ in range(3 * _VIEW_CHAINS))
+                drawn = (graph for graph in chains if graph is not None)
+                yield from islice(drawn, _VIEW_CHAINS if self._is_taken(cell) else 0)
 
     def _chain(self, variants: Sequence[Variant]) -> PosedModel | None:
         builder = GraphBuilder(self._rng, self._graphs)
@@ -329,7 +269,7 @@ class GraphDrawing:
         types = sorted({type_ for _, type_ in self._cells})
         failures = 0
         while failures < _MOST_FAILURES:
-            first = [type_ for type_ in types if type_ in _FIRST_TYPES]
+            first = [type_ for type_ in types if type_ in FIRST_TYPES]
             among = first if first and self._rng.random() < 0.7 else types
             drawn = self._random().draw(among[int(self._rng.integers(len(among)))])
             failures = failures + 1 if drawn is None else 0
@@ -344,14 +284,5 @@ class GraphDrawing:
         return [cells[at] for at in self._rng.permutation(len(cells))]
 
 
-def _lateness(pair: tuple[Variant, Variant]) -> int:
-    """Return how late a pair is tried, those first that read a tensor twice."""
-    apart = pair[0].node.type != pair[1].node.type
-    rank = sum(_rank(variant.node.cell) for variant in pair) + _OTHER_TYPE * apart
-    return 2 * rank + (not pair[1].twice)
-
-
-def _rank(cell: Cell) -> int:
-    """Return how late pairs of a cell are tried."""
-    operator, type_ = cell
-    return _OTHER_TYPE * (type_ not in _FIRST_TYPES) + (operator not in _COMMON)
+def _cells(variants: Sequence[Variant]) -> list[Cell]:
+    return [variant.node.cell for variant in variants]

@@ -84,7 +84,7 @@ class GraphRounds:
         """What the document says of them."""
         verdicts = dict(sorted(self.verdicts.items()))
         return TriedGraphs(
-            tried=sum(verdicts.values()), pairs=len(self.drawing.pairs), verdicts=verdicts
+            tried=sum(verdicts.values()), pairs=self.drawing.pairs, verdicts=verdicts
         )
 
     def try_model(

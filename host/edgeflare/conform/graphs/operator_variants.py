@@ -19,6 +19,7 @@ from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, fits
 from edgeflare.conform.drafts.feeding import node_fed
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.graphs.graph_arrangement import VIEWS
+from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.operator_graph import GraphValue, Quantization
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.activation_tensors import DTYPES
@@ -98,13 +99,13 @@ class OperatorVariants:
                     drawn = with_setting(cell, drawn, name, wanted) or drawn
                 node = DraftNode(*cell, drawn, drawn_seed(self.rng), ())
                 fed = node_fed(node, {0: base_value(cell[1], shape)}, self.graphs)
-                if fed is not None and cell[0] in _SEVERAL and not self._has_several(fed):
+                if fed is not None and cell[0] in _SEVERAL and not self.has_several(fed):
                     continue
                 if fed is not None and (constant is None or drawn["constant"] == constant):
                     return fed
         return None
 
-    def _has_several(self, node: DraftNode) -> bool:
+    def has_several(self, node: DraftNode) -> bool:
         """Return whether an operator has two results that another one can read."""
         graph = self.graphs.graph(node)
         several = [graph.values[at] for at in graph.outputs[:2]]
@@ -123,6 +124,28 @@ class OperatorVariants:
         drawn = {**node.configuration, "output_scale": scale}
         fault = known_operators()[node.operator].invalid(node.type, drawn)
         return variant if fault else Variant(replace(node, configuration=drawn), twice=True)
+
+    def reading(
+        self, builder: GraphBuilder, variant: Variant, reads: Mapping[int, int]
+    ) -> tuple[int, ...] | None:
+        """Add an operator that reads some tensors, with other settings if its own do not fit.
+
+        Args:
+            builder: the graph that grows.
+            variant: the operator.
+            reads: the tensors that it reads, by which of its operands they are.
+
+        Returns:
+            The tensors that it writes; None, with nothing added, where it cannot read them.
+
+        """
+        written = builder.add(variant.node, reads)
+        for _ in range(TRIES):
+            drawn = drawn_configuration(variant.node.cell, self.rng)
+            if written is not None or drawn is None or variant.twice:
+                break
+            written = builder.add(replace(variant.node, configuration=drawn), reads)
+        return written
 
     def other_view(self, variant: Variant) -> Variant:
         """Return a view with other settings, such as another shape, and all else as it is."""
