@@ -23,7 +23,13 @@ from edgeflare.diagnose.compression_error import (
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.explanation import Explanation, explained_finding
 from edgeflare.diagnose.explanation_terminal import print_explanations
-from edgeflare.diagnose.layer_difference import Difference, KernelOnset, LayerName, layer_difference
+from edgeflare.diagnose.layer_difference import (
+    Difference,
+    KernelOnset,
+    LayerName,
+    WrongTogether,
+    layer_difference,
+)
 from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.diagnose.verdict import Name, Verdict, Which
 from edgeflare.models.non_finite_values import NonFiniteOnset
@@ -86,6 +92,10 @@ def test_a_layer_that_is_right_alone_is_wrong_together_with_others(
     )
     said = "ADD (operator 1) is right alone, and wrong together with others"
     assert (said in words(found)) == is_said
+    together = WrongTogether("SPLIT then ADD", ("ADD reads two results of one operator",))
+    named = replace(found, kernel_onset=replace(found.kernel_onset, together=together))
+    said = "SPLIT then ADD (ADD reads two results of one operator) are right alone"
+    assert (said in words(named)) == is_said
 
 
 def row(lines: list[str], layer: str) -> list[str]:

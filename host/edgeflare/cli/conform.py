@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import typer
@@ -29,6 +30,7 @@ from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.kernel_table_launch import tabulate_kernels
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
+from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
@@ -36,6 +38,7 @@ from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.accepted_findings import read_accepted
 from edgeflare.conform.findings.known_issues import known_issues
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.presentation.conform_page import conform_page
 from edgeflare.conform.presentation.conform_terminal import (
     listed_operators,
@@ -50,10 +53,14 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import a_begun_run
 from edgeflare.models.model_file import read_model_file
-from edgeflare.models.pair import model_or_compressed
+from edgeflare.models.pair import load_pair, model_or_compressed
+from edgeflare.models.seed_tensors import seed_tensors
 from edgeflare.pages.terminal import print_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
+
+_SEEDS: Final = 2
+"""Seeds of a pair on which its compressed model is run as a whole."""
 
 
 @run_options.with_option_groups
@@ -120,13 +127,15 @@ def conform(
     if models is None and seconds is None:
         seconds = options.DEFAULT_SECONDS
     named = () if accepted is None else read_accepted(accepted)
-    reading, about_model = None, None
+    reading, about_model, seeds = None, None, None
     if model is not None:
-        model = model_or_compressed(model)
+        named_model, model = model, model_or_compressed(model)
         content = read_model_file(model)
         reading = read_operators(content, str(model))
         cells = _cells_of(reading, cells, model)
         about_model = model_figures(model.name, content, reading, cells)
+        if named_model != model and graphs is not False and on_fleet.fleet is None:
+            seeds = _seeds_of(named_model)
     request = ConformRequest(
         *(cells, draw.value, _graphs(graphs, models), models, seconds, rng_seed),
         model=None if about_model is None else about_model.sha256,
@@ -139,10 +148,24 @@ def conform(
             AskedOfEach("conform", "conform", told), device, on_fleet, folder
         )
         return look_at_job(command) if dry_run else run_on_fleet(command)
-    asked = RequestedConformance(request, about_model, reading, named, known_issues(), folder)
+    asked = RequestedConformance(
+        request, about_model, reading, named, known_issues(), folder, seeds
+    )
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
     return _conform_here(asked, device, decided, versions, dry_run=dry_run, as_json=as_json)
+
+
+def _seeds_of(pair: Path) -> Values | None:
+    """Return what a pair's compressed model is given on its first seeds; None of none.
+
+    A pair whose functions are not trusted, or whose seeds are gone, has operators all the same.
+    """
+    try:
+        return seed_tensors(load_pair(pair), _SEEDS)
+    except UserError as error:
+        say(Console(stderr=True), f"the model is given drawn values: {error}")
+        return None
 
 
 def _refuse_beside_matrix(given: Mapping[str, object]) -> None:

@@ -27,6 +27,7 @@ from edgeflare.conform.conformance_arms import OpenedConformance, open_conforman
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.findings.known_issues import KnownIssue
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.presentation.conform_terminal import look_lines
 from edgeflare.conform.record.conform_document import (
     ConformDocument,
@@ -63,6 +64,7 @@ class RequestedConformance:
         accepted: findings that do not count.
         issues: what the world knows of faults.
         folder: whether the run begins anew, replaces one or goes on.
+        seeds: what the model is given on seeds of its pair, (seeds, *shape); None of none.
 
     """
 
@@ -72,6 +74,7 @@ class RequestedConformance:
     accepted: Sequence[AcceptedFinding]
     issues: Sequence[KnownIssue]
     folder: RunFolder
+    seeds: Values | None = None
 
 
 def run_requested_conformance(
@@ -103,6 +106,7 @@ def run_requested_conformance(
             asked.reading,
             asked.accepted,
             asked.issues,
+            asked.seeds,
         )
         try:
             with observe(console) as observer:

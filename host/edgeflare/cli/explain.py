@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +17,12 @@ from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
+from edgeflare.cli.option_values import read_time
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.devices.device import connect
+from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.provenance import Provenance
 from edgeflare.diagnose.explain_document import (
     EXPLANATIONS,
     ExplainedFinding,
@@ -71,6 +71,16 @@ Devices = Annotated[
         "have to be named again. With --fleet, one class.",
     ),
 ]
+Reduce = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Where device and twin differ and no layer differs by itself, name the operators that"
+        " are wrong together: the model is cut to them, in this time for each layer where that"
+        " begins, such as 2m.",
+        show_default="not looked for",
+    ),
+]
 ModelExplorer = Annotated[
     bool,
     typer.Option(
@@ -93,6 +103,7 @@ def explain(
     compressed: run_options.Compressed = None,
     function: run_options.Functions = None,
     trust: run_options.Trust = False,
+    reduce: Reduce = None,
     model_explorer: ModelExplorer = False,
     on_fleet: FleetOptions,
     _quiet: Quiet = False,
@@ -111,6 +122,7 @@ def explain(
     failed; 130 Ctrl-C.
     """
     on_fleet.require_complete()
+    reducing = None if reduce is None else read_time("--reduce", reduce)
     past = PastRun.open(run)
     pictures = past.directory.path / PICTURES
     if pictures.exists() and not pictures.is_dir():
@@ -140,7 +152,7 @@ def explain(
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
     kept = Explanations(past.directory, past.header, before, pending, elsewhere)
-    session = _ExplanationsOfCall(run_to_explain, kept, overlays, everything, chosen)
+    session = _ExplanationsOfCall(run_to_explain, kept, overlays, everything, chosen, reducing)
     try:
         with as_ctrl_c():
             for profile, entries in profiles:
@@ -169,7 +181,9 @@ class _ExplanationsOfCall:
         overlays: OverlayFiles,
         everything: Sequence[Finding],
         chosen: Sequence[Finding],
+        reducing: float | None,
     ) -> None:
+        self._reducing = reducing
         self._subject = run_to_explain
         self._kept = kept
         self._overlays = overlays
@@ -189,8 +203,9 @@ class _ExplanationsOfCall:
                 opening.stop()
                 with observe(self._console) as observer:
                     self._count(observer)
+                    known = self._known_on(device)
                     for found in explain_findings(self._subject, entries, device):
-                        explanation = self._with_issue(found, device.provenance)
+                        explanation = known(found)
                         self._explained.append(explanation)
                         entry = explained_finding(explanation)
                         self._kept.add(entry)
@@ -200,15 +215,30 @@ class _ExplanationsOfCall:
         finally:
             opening.stop()
 
-    def _with_issue(self, explanation: Explanation, device: Provenance) -> Explanation:
-        """Return an explanation with what the world knows of the operator that it names."""
-        onset = explanation.kernel_onset.onset
-        if explanation.verdict.name != "kernel" or onset is None:
-            return explanation
-        from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415 - a room
+    def _known_on(self, device: Device) -> Callable[[Explanation], Explanation]:
+        """Return what adds to explanations what the world knows of the operators that are named.
 
+        With --reduce it also names those that are wrong together.
+        """
         content = read_model_file(self._subject.pair.executed)
-        return replace(explanation, issue=issue_of_operator(content, onset.operator, device))
+        reduction: ModelReduction | None = None
+        # The room of conform takes long to load.
+        if self._reducing is not None:
+            from edgeflare.cli.model_reduction import ModelReduction  # noqa: PLC0415
+
+            reduction = ModelReduction(content, device, self._reducing)
+
+        def known(explanation: Explanation) -> Explanation:
+            onset = explanation.kernel_onset.onset
+            if explanation.verdict.name != "kernel" or onset is None:
+                return explanation
+            from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415
+
+            issue = issue_of_operator(content, onset.operator, device.provenance)
+            found = replace(explanation, issue=issue)
+            return found if reduction is None else reduction.told(found)
+
+        return known
 
     def _count(self, observer: ProgressDisplay) -> None:
         observer.explained(self._before + len(self._explained), self._total)

@@ -15,6 +15,7 @@ from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue, known_issues
+from edgeflare.conform.graphs.wrong_part import WrongPart
 from edgeflare.conform.issue_probe import ProbedIssue, ProbeOutcome, probed_issues
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import linked_issue
@@ -188,16 +189,34 @@ def issue_of_operator(content: bytes, place: int, device: Provenance) -> str:
         return ""
     type_, settings = operator.reading.type, operator.reading.configuration
     facts = known_operators()[operator.operator].facts(type_, settings)
-    faults = KnownFaults(
+    key = FindingKey(operator.operator, type_, "device", "wrong values", counted=True)
+    issue = _faults_on(device).issue(key, (DEVICE,), [{**settings, **facts}])
+    if issue is None:
+        return ""
+    return f"{operator.operator} there is as in {linked_issue(issue).sentence}"
+
+
+def issue_of_part(part: WrongPart, device: Provenance) -> str:
+    """Return what the world knows of operators that a device computes wrongly together.
+
+    Args:
+        part: the operators.
+        device: where they are wrong.
+
+    Returns:
+        A sentence; empty where nothing is known.
+
+    """
+    issue = _faults_on(device).issue(part.key, (DEVICE,), (), part.arrangement)
+    return "" if issue is None else f"known: {linked_issue(issue).sentence}"
+
+
+def _faults_on(device: Provenance) -> KnownFaults:
+    return KnownFaults(
         issues=known_issues(),
         kernels=device.kernels,
         runtime=(device.runtime, device.runtime_version),
     )
-    key = FindingKey(operator.operator, type_, "device", "wrong values", counted=True)
-    issue = faults.issue(key, (DEVICE,), [{**settings, **facts}])
-    if issue is None:
-        return ""
-    return f"{operator.operator} there is as in {linked_issue(issue).sentence}"
 
 
 def described_issues(

@@ -28,6 +28,7 @@ from edgeflare.conform.findings.accepted_findings import AcceptedFinding
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_rounds import GRAPHS_OF_ROUND, GraphRounds
+from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -78,6 +79,8 @@ class ConformanceRun:
         reading: operators of that model; None for none.
         accepted: findings that do not count.
         issues: what the world knows of faults.
+        seeds: what that model is given on inputs of the user's, (inputs, *shape); None where they
+            are drawn.
 
     """
 
@@ -88,6 +91,7 @@ class ConformanceRun:
     reading: ModelReading | None
     accepted: Sequence[AcceptedFinding] = ()
     issues: Sequence[KnownIssue] = ()
+    seeds: Values | None = None
 
 
 def run_conformance(
@@ -122,7 +126,7 @@ def run_conformance(
     drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
         if run.reading is not None and run.reading.graph is not None:
-            drawn.try_model(run.reading.graph, whole, rounds.clock)
+            drawn.try_model(run.reading.graph, run.seeds, whole, rounds.clock)
         stopped_by = _draw_graphs(drawn, rounds, request, ending)
         rounds.state.graphs = drawn.tried
     findings = found_findings(

@@ -334,7 +334,10 @@ class _Explainer:
         """Localize the layers, and derive the verdict."""
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
         asked += 0 if evidence.stages is None else evidence.stages.device_queries
-        kernels, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
+        given = None
+        if isinstance(self._kernel_localizer, KernelLocalizer):
+            given = _one(self._twin, self._twin_inputs, image)
+        kernels, compression_error = self._layers(image, given, MOST_DEVICE_QUERIES - asked)
         if (on_seeds := self._seeds.get("original-twin")) is not None:
             compression_error = replace(compression_error, apart_on_seeds=on_seeds.rate)
         grade = compression_error.grade
@@ -360,16 +363,17 @@ class _Explainer:
             non_finite,
             asked + kernels.onset.device_runs,
             self._run.repairable,
+            given=given,
         )
 
     def _layers(
-        self, image: NDArray[Any], most_runs: int
+        self, image: NDArray[Any], given: Values | None, most_runs: int
     ) -> tuple[ObservedKernels, CompressionError]:
-        if isinstance(self._kernel_localizer, str):
-            why = self._kernel_localizer
+        if given is None or isinstance(self._kernel_localizer, str):
+            why = str(self._kernel_localizer)
             nothing = ObservedKernels(KernelOnset("none", note=why), {}, {})
             return nothing, CompressionError(note=why)
-        kernels = self._kernel_localizer.find(_one(self._twin, self._twin_inputs, image), most_runs)
+        kernels = self._kernel_localizer.find(given, most_runs)
         if isinstance(self._compression_localizer, str) or self._original is None:
             return kernels, CompressionError(note=str(self._compression_localizer))
         if not kernels.twin:

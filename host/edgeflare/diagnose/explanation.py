@@ -28,6 +28,7 @@ from edgeflare.diagnose.explain_document import (
 )
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, KernelOnset
 from edgeflare.diagnose.verdict import Verdict
+from edgeflare.models.model_probe import Values
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.run.run_document import Finding
 
@@ -49,6 +50,8 @@ class Explanation:
         repairable: whether `edgeflare repair` takes the run.
         issue: what the world knows of the operator in which device and twin begin to differ, in a
             sentence; empty where nothing is known.
+        given: the finding's input as the compressed model takes it; None where its layers cannot be
+            seen.
 
     """
 
@@ -62,6 +65,7 @@ class Explanation:
     device_queries: int
     repairable: bool = False
     issue: str = ""
+    given: Values | None = None
 
     @property
     def next_step(self) -> str:
@@ -71,6 +75,8 @@ class Explanation:
             step = _STEPS.get(verdict.which or "", _STEPS[verdict.name])
             if verdict.name == "kernel" and (layer := self.kernel_onset.right_alone) is not None:
                 step = _WRONG_TOGETHER.format(layer=layer)
+                if self.kernel_onset.together is not None:
+                    step = _NAMED_TOGETHER.format(operators=self.kernel_onset.together)
             return f"{step}; {self.issue}" if self.issue else step
         if verdict.which is None:
             if error.original is not None:
@@ -85,6 +91,11 @@ class Explanation:
 _WRONG_TOGETHER: Final = (
     "{layer} is right alone, and wrong together with others: `edgeflare conform --from MODEL"
     " --graphs` cuts the model to these"
+)
+
+_NAMED_TOGETHER: Final = (
+    "{operators} are right alone, and wrong together: `edgeflare conform --from MODEL --graphs`"
+    " makes the least model that shows it"
 )
 
 _STEPS: dict[str, str] = {

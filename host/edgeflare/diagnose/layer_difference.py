@@ -145,6 +145,24 @@ class LayerDifference(LayerName):
 
 
 @dataclass(frozen=True, slots=True)
+class WrongTogether:
+    """Operators that a device computes rightly one by one, and wrongly together.
+
+    Attributes:
+        operators: their names in order, such as "SPLIT then ADD".
+        arrangement: how they hang together, in the words of conformance runs.
+
+    """
+
+    operators: str
+    arrangement: tuple[str, ...]
+
+    def __str__(self) -> str:
+        how = f" ({', '.join(self.arrangement)})" if self.arrangement else ""
+        return f"{self.operators}{how}"
+
+
+@dataclass(frozen=True, slots=True)
 class KernelOnset:
     """Where device and twin begin to differ on one input.
 
@@ -158,6 +176,8 @@ class KernelOnset:
         perturbation: how far looking moved an output; null where it did not.
         device_runs: device queries spent.
         note: what could not be done, as a sentence without its full stop; else empty.
+        together: the operators that are right alone and wrong together; null where they were not
+            looked for, or not found.
 
     """
 
@@ -169,6 +189,7 @@ class KernelOnset:
     perturbation: Difference | None = None
     device_runs: Count = 0
     note: str = ""
+    together: WrongTogether | None = None
 
     @property
     def right_alone(self) -> LayerName | None:

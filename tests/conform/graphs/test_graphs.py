@@ -21,6 +21,7 @@ from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
 from edgeflare.conform.graphs.graph_rounds import GraphRounds
 from edgeflare.conform.graphs.graph_trace import GraphTrace, graphs_digest, part_of, traced
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
+from edgeflare.conform.graphs.wrong_part import wrong_part
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Quantization
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.errors import UserError
@@ -97,7 +98,7 @@ def test_a_model_that_is_wrong_as_a_whole_is_cut_to_what_is(
     whole = OperatorGraph(tuple(values), nodes, (9, 8), (6, 19))
     journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(FEW)))
     rounds = GraphRounds(host, GraphDrawing(FEW, np.random.default_rng(0)), journal)
-    rounds.try_model(whole, np.random.default_rng(0), _Spent())
+    rounds.try_model(whole, None, np.random.default_rng(0), _Spent())
     findings = GraphFindings(rounds.failing, host)
     findings.shrink(True, lambda: None, lambda: False)
     (found,) = findings.stored([1], RunDirectory(tmp_path), ())
@@ -300,3 +301,35 @@ def test_one_operator_that_reads_a_tensor_twice_may_not_be_a_step_off(tmp_path: 
     twice = replace(mul, wired=("MUL reads one tensor twice",), reason="of a square")
     (again,) = findings.stored([1], RunDirectory(tmp_path), [mul, twice])
     assert again.accepted == "of a square"
+
+
+def test_a_model_is_cut_to_what_is_wrong_together_on_an_input_of_the_users() -> None:
+    whole = (*[TENSOR] * 3, GraphValue("float32", (2,)), GraphValue("float32", (2,)))
+    axis = GraphValue("int32", (1,)).constant(np.ones(1, np.int32))
+    nodes = (
+        GraphNode("ABS", (0,), (1,)),
+        GraphNode("ADD", (1, 1), (2,), {"fusedActivationFunction": "NONE"}),
+        GraphNode("SUM", (2, 5), (3,), {"keepDims": False}),
+        GraphNode("NEG", (3,), (4,)),
+    )
+    model = _posed(OperatorGraph((*whole, axis), nodes, (0,), (2, 4)))
+    found = wrong_part(model, (_Clobbering(), ExactArm("xnnpack")), 60)
+    assert found is not None
+    assert found.key.operator == "ADD then SUM"
+    assert "the result of ADD is read and is an output" in found.arrangement
+    assert wrong_part(model, (ExactArm(), ExactArm("xnnpack")), 60) is None
+
+
+def test_a_model_is_run_as_a_whole_on_inputs_of_the_users(tmp_path: Path) -> None:
+    arms = (ExactArm(), ExactArm("xnnpack"))
+    journal = ConformJournal.create(tmp_path / "conform.db", plain_json(a_header(FEW)))
+    rounds = GraphRounds(arms, GraphDrawing(FEW, np.random.default_rng(0)), journal)
+    graph = OperatorGraph((TENSOR, TENSOR), (GraphNode("ABS", (0,), (1,)),), (0,), (1,))
+    seeds = np.arange(18, dtype=np.float32).reshape(3, *TENSOR.shape)
+    for given in (seeds, seeds[:, :1]):  # the others are not of its input's shape
+        rounds.try_model(graph, given, np.random.default_rng(0), _Spent())
+    journal.close()
+    operands = [model.operands[0] for model in arms[0].models]
+    assert any(np.array_equal(operand, seeds) for operand in operands)
+    assert [operand.shape[1:] for operand in operands] == [TENSOR.shape] * len(operands)
+    assert rounds.verdicts == {"right": 2}

@@ -148,6 +148,11 @@ class GraphFindings:
         self.total = len(self._pending)
 
     @property
+    def keys(self) -> list[tuple[FindingKey, tuple[str, ...]]]:
+        """Of the findings so far in their order, what is wrong, and how it hangs together."""
+        return [(kind.key, kind.arrangement) for kind in self._kinds]
+
+    @property
     def counted(self) -> list[bool]:
         """Of the findings so far in their order, which count if they are not known."""
         return [kind.key.counted for kind in self._kinds]

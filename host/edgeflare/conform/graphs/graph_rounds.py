@@ -88,13 +88,19 @@ class GraphRounds:
         )
 
     def try_model(
-        self, graph: OperatorGraph, rng: np.random.Generator, spent: SpentSeconds
+        self,
+        graph: OperatorGraph,
+        seeds: Values | None,
+        rng: np.random.Generator,
+        spent: SpentSeconds,
     ) -> None:
         """Run the graph of a user's model as a whole, which is shrunk if it fails.
 
         Args:
             graph: the model's.
-            rng: draws what it is given.
+            seeds: what it is given, (inputs, *shape) of its one input; None where that is drawn, as
+                where it has several or others.
+            rng: draws it.
             spent: knows how many seconds the run has spent.
 
         Raises:
@@ -103,7 +109,11 @@ class GraphRounds:
         """
         rows = [[_value(graph.values[at], low, rng) for at in graph.inputs] for low in _LOWEST]
         operands = tuple(np.stack(several) for several in zip(*rows, strict=True))
-        model = PosedModel(graph, operands, len(_LOWEST))
+        if seeds is not None and [seeds.shape[1:]] == [
+            graph.values[at].shape for at in graph.inputs
+        ]:
+            operands = (seeds.astype(graph.values[graph.inputs[0]].dtype),)
+        model = PosedModel(graph, operands, len(operands[0]))
         self._take([model], self._judged([model], spent))
 
     def draw(self, count: int, spent: SpentSeconds) -> int:
