@@ -135,7 +135,7 @@ class GraphDrawing:
     def _residuals(self) -> Iterator[DrawnGraph]:
         """Yield what common operators make added to what they read, joined, and in variables."""
         residual = ResidualGraphs(self._rng, self._graphs, self._variants)
-        for cell in self._shuffled([cell for cell in self._cells if _rank(cell) == 0]):
+        for cell in self._shuffled([cell for cell in self._cells if lateness(cell) == 0]):
             yield from residual.sums(cell)
             yield from residual.concatenations(cell)
             yield from residual.variables(cell)
