@@ -37,6 +37,16 @@ def now(context: typer.Context) -> None:
     print_blocks(Console(), Table.of_words(("name", "transport", "right now"), rows))
 
 
+DeviceName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A profile, adb://[SERIAL], ssh://HOST or grpc://…",
+        autocompletion=complete_device,
+    ),
+]
+
+
 @app.command("list")
 def list_() -> None:
     """List the profiles: shipped ones, ~/.config/edgeflare/devices/, ./device_profiles/."""
@@ -58,14 +68,7 @@ def list_() -> None:
 
 @app.command("show")
 def show(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A profile, adb://[SERIAL], ssh://HOST or grpc://…",
-            autocompletion=complete_device,
-        ),
-    ],
+    name: DeviceName,
     trust: run_options.Trust = False,
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
@@ -83,14 +86,7 @@ def show(
 
 @app.command("check")
 def check(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A profile, adb://[SERIAL], ssh://HOST or grpc://…",
-            autocompletion=complete_device,
-        ),
-    ],
+    name: DeviceName,
     trust: run_options.Trust = False,
 ) -> None:
     """Try a device: put the agent there if needed, start it, run a small model, and stop it.
