@@ -22,12 +22,14 @@ from edgeflare.bench.bench_document import (
     COLUMNS,
     WHITE_BOX_COLUMNS,
     Bench,
+    StrategyFigures,
     bench_section,
     cumulative_success,
     draw_queries,
+    queries_needed,
+    summarize,
     write_bench,
 )
-from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
 from edgeflare.errors import UserError
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.statistics.bootstrap import Estimate, Values, success_rate
