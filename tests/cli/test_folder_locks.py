@@ -15,8 +15,7 @@ from called_commands import EXAMPLE, SMALL, call_here, completed, document_of
 from edgeflare.cli import report
 from edgeflare.cli.app import app
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.fleet.record.fleet_state import FleetState, PlaceState
+from edgeflare.fleet.record.fleet_state import FleetRequest, FleetState, PlaceState
 from edgeflare.record.folder_lock import lock_folder
 
 WRITING: Mapping[str, tuple[str, ...]] = {

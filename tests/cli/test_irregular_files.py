@@ -20,8 +20,7 @@ from called_commands import EXAMPLE, SMALL, call_here, completed
 from conformed_runs import run_with_files
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.record.fleet_state import FleetRequest, FleetState
 from edgeflare.fleet.work.folder_archive import archive_folder, unpack_folder
 from edgeflare.run.seed_ids import SeedIds
 from repaired_example import repaired_example

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.record.folder_lock import lock_folder
-from edgeflare.run.coverage_figures import noted_coverage
+from edgeflare.run.journal_notes import noted_coverage
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,

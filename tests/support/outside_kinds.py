@@ -231,9 +231,9 @@ def _read_candidates() -> None:
 
 
 def _fleet_folder(folder: Path) -> None:
-    from edgeflare.fleet.record.fleet_request import FleetRequest  # noqa: PLC0415
     from edgeflare.fleet.record.fleet_state import (  # noqa: PLC0415
         AttemptState,
+        FleetRequest,
         FleetState,
         PlaceState,
         UnitState,
@@ -261,7 +261,7 @@ def _fleet_folder(folder: Path) -> None:
 
 def _read_fleet_folder() -> None:
     from edgeflare.fleet.record.fleet_folder import FleetFolder  # noqa: PLC0415
-    from edgeflare.fleet.record.fleet_request import FleetRequest  # noqa: PLC0415
+    from edgeflare.fleet.record.fleet_state import FleetRequest  # noqa: PLC0415
 
     fleet = FleetFolder(Path("run.fleet"))
     fleet.is_of(FleetRequest(("phone",), ("search",)))

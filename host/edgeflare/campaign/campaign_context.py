@@ -17,12 +17,12 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
+from edgeflare.run.journal_notes import WithoutReset
 from edgeflare.run.journal_rows import Times, TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.run.without_reset import WithoutReset
 from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
 
 SEEDS_FOLDER = "seeds"

@@ -27,8 +27,8 @@ from edgeflare.models.evaluator import ONCE
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCoverage
 from edgeflare.run.finding_outcomes import sort_findings
+from edgeflare.run.journal_notes import COVERAGE_KEY, ArmCoverage, NeuronCoverage
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import device_of
 from edgeflare.whitebox.baselines.neuron_coverage import CapturedNeurons

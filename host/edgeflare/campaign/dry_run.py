@@ -27,10 +27,10 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.python_callable import is_callable
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
+from edgeflare.run.journal_notes import WithoutReset
 from edgeflare.run.run_warnings import seed_warnings
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
-from edgeflare.run.without_reset import WithoutReset
 from edgeflare.tasks.value_decoder import ValueAnswer
 from edgeflare.untrusted_text import printable
 

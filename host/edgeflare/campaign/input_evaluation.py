@@ -28,11 +28,11 @@ from edgeflare.core.truths import KeptTargets, require_targets
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.run.answer_rows import from_rows, to_row
+from edgeflare.run.journal_notes import WITHOUT_RESET_KEY
 from edgeflare.run.journal_rows import REPETITIONS, AnswerRow, Role
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_journal import HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
-from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 
 _Inputs = list[tuple[int, int, Input]]
 """Seed ids, repetitions and inputs of a batch."""

@@ -21,7 +21,7 @@ from edgeflare.models.compressed_model import open_compressed_for
 from edgeflare.models.decoder_rows import as_read_by, submit
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.model_variables import file_variables
-from edgeflare.run.without_reset import WithoutReset
+from edgeflare.run.journal_notes import WithoutReset
 
 MOST_SEEDS: Final = 64
 """Enough to see how much hangs on the reset; a whole file of them could take long."""

@@ -13,7 +13,7 @@ from typing import ClassVar
 from edgeflare.errors import UserError
 from edgeflare.fleet.fleet_job import FleetJob, hosts_of
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_request import FleetRequest
+from edgeflare.fleet.record.fleet_state import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import WorkUnit, shown_command

@@ -14,8 +14,7 @@ from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.fleet.cluster.ray_cluster import cluster
 from edgeflare.fleet.fleet_file import DevicePlace, FleetHosts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.record.fleet_state import FleetRequest, FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.record.folder import FolderKind
 from edgeflare.run.run_directory import RUN

@@ -12,7 +12,7 @@ from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.errors import UserError
 from edgeflare.fleet.fleet_job import FleetJob, offered_line
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
-from edgeflare.fleet.record.fleet_request import FleetRequest
+from edgeflare.fleet.record.fleet_state import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, WorkUnit, shown_command

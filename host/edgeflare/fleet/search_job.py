@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from edgeflare.campaign.plan_defaults import require_seed_ids, taken_seeds
 from edgeflare.errors import InfrastructureError
 from edgeflare.fleet.fleet_job import FleetJob, offered_line
-from edgeflare.fleet.record.fleet_request import FleetRequest
+from edgeflare.fleet.record.fleet_state import FleetRequest
 from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import (

@@ -28,9 +28,9 @@ from edgeflare.record.folder import require_whole
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
-from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.finding_outcomes import SortedFindings, sort_findings
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
+from edgeflare.run.journal_notes import noted_coverage, noted_without_reset
 from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.replay_outcome import replay_outcome
@@ -52,7 +52,6 @@ from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.systematic.differences import systematic_differences
 from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
 from edgeflare.run.totals import totals_of
-from edgeflare.run.without_reset import noted_without_reset
 from edgeflare.statistics.binomial import exact_interval
 
 

@@ -28,10 +28,9 @@ from edgeflare.record.json_types import (
     read_text,
     written_text,
 )
-from edgeflare.run.coverage_figures import NeuronCoverage
+from edgeflare.run.journal_notes import NeuronCoverage, WithoutReset
 from edgeflare.run.plan import Plan
 from edgeflare.run.systematic.figures import SystematicDifferences
-from edgeflare.run.without_reset import WithoutReset
 
 SCHEMA = "edgeflare.run/v1"
 

@@ -14,8 +14,13 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_folder import FleetFolder, UnitEnding
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
+from edgeflare.fleet.record.fleet_state import (
+    AttemptState,
+    FleetRequest,
+    FleetState,
+    PlaceState,
+    UnitState,
+)
 from edgeflare.fleet.work.folder_archive import NotARunError, archive_folder
 from edgeflare.record import folder as folder_module
 from edgeflare.record.atomic_file import write_atomically

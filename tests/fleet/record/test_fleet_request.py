@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.core.goal import Goal
 from edgeflare.errors import UserError
-from edgeflare.fleet.record.fleet_request import FleetRequest
+from edgeflare.fleet.record.fleet_state import FleetRequest
 from edgeflare.record.json_types import plain_json, read_text
 from edgeflare.run.plan import Plan
 

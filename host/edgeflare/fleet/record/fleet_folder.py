@@ -15,8 +15,7 @@ import msgspec
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_output import FleetOutput
-from edgeflare.fleet.record.fleet_request import FleetRequest
-from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, UnitState
+from edgeflare.fleet.record.fleet_state import AttemptState, FleetRequest, FleetState, UnitState
 from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value

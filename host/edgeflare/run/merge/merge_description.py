@@ -15,7 +15,7 @@ from edgeflare.core.task import Task
 from edgeflare.models.run_pair import RunPair
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY, SEVERAL_DEVICES, other_host_lines
-from edgeflare.run.coverage_figures import COVERAGE_KEY
+from edgeflare.run.journal_notes import COVERAGE_KEY, WITHOUT_RESET_KEY
 from edgeflare.run.journal_rows import REPETITIONS, SCREENING_KEY
 from edgeflare.run.merge.run_part import UNSEEN, RunPart, merged_health
 from edgeflare.run.run_document import to_json
@@ -23,7 +23,6 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.run.without_reset import WITHOUT_RESET_KEY
 from edgeflare.tasks.task_registry import find_task
 
 _SEEDS: Final = " seeds)"

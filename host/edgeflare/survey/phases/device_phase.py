@@ -21,8 +21,10 @@ from typing import Literal
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
-from edgeflare.core.query import Query
+from edgeflare.core.query import EvaluatedQuery, Query
 from edgeflare.errors import InfrastructureError
+from edgeflare.run.answer_rows import from_rows, to_row
+from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.seed_ids import device_of
 from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.gates.gate_judgement import JudgedGates
@@ -33,7 +35,6 @@ from edgeflare.survey.items.survey_items import (
     SurveyedItems,
     require_same_input,
 )
-from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
 from edgeflare.survey.rates.rate_interval import Rate
 from edgeflare.survey.rates.slices import overall_rate
@@ -313,3 +314,72 @@ class _RoundCheck:
         devices = self._context.panel.devices
         mine = {device_of(self._items.input_of(item), devices) for item in items}
         return [index for index in sorted(mine) if self._watch.watches(index)]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWatch:
+    """Compares what each device answers to the first of its inputs with its first answer to it.
+
+    A device is meant by its place among the devices, which is that of its first input, too.
+
+    Attributes:
+        context: the campaign.
+
+    """
+
+    context: CampaignContext
+
+    def watches(self, index: int) -> bool:
+        """Whether a device is watched; not where its profile says `canary_every = 0`."""
+        return bool(self.context.health.record.devices[index].profile.canary_every)
+
+    def begin(self, index: int) -> None:
+        """Ask a device for the answer that is to stay, unless it was asked before."""
+        if not self._rows(index):
+            self._write(index, 1, self.context.ask_device(index))
+
+    def ask(self, index: int) -> EvaluatedQuery:
+        """Ask a device again, and keep what it answers in the journal."""
+        one = self.context.ask_device(index)
+        self._write(index, len(self._rows(index)) + 1, one)
+        return one
+
+    def holds(self, index: int, query: EvaluatedQuery) -> bool:
+        """Note how an answer compares with the first one; not where another is given for good.
+
+        Where it decides otherwise, the device is asked once more.
+
+        Args:
+            index: index of the device.
+            query: what it answered now.
+
+        """
+        record = self.context.health.record
+        readings, name = record.readings[index], record.devices[index].profile.name
+        first, *_ = self._rows(index)
+        (reference,) = from_rows(self.context.panel.reading, [first])
+        held, repetition = True, query.repeated(reference)
+        readings.count_canary(repetition)
+        if repetition == "varied":
+            record.warn(
+                f"{name} does not repeat its answers to the bit: what it decides about input"
+                f" {index} held, and its outputs varied"
+            )
+        elif repetition == "changed":
+            held = self.context.ask_device(index).repeated(reference) != "changed"
+            if held:
+                record.warn(
+                    f"{name} decided differently about input {index} once, and as before when asked"
+                    " again"
+                )
+        record.keep()
+        return held
+
+    def _rows(self, index: int) -> list[AnswerRow]:
+        return self.context.journal.steps("canary", index)
+
+    def _write(self, index: int, n: int, query: EvaluatedQuery) -> None:
+        row = to_row(
+            self.context.panel.reading, "canary", index, n, self.context.seeds.inputs[index], query
+        )
+        self.context.journal.write_answers([row])

@@ -13,7 +13,7 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_journal import RunJournal
-from edgeflare.survey.phases.answer_watch import AnswerWatch
+from edgeflare.survey.phases.device_phase import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare_events.rare_rate import RarePlan, RareProgress, RareRate
 from edgeflare.survey.rare_events.rare_survey import headline_event, survey_rare_event
