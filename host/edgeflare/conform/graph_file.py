@@ -24,6 +24,9 @@ _SCHEMA_VERSION = 3
 _PLACEHOLDER = 127
 """What the old 8-bit field of an operator code holds where the code has no place in it."""
 
+INTEGER_LSTMS = ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
+"""Operators that have intermediate tensors where their activations are int8."""
+
 _READ_VARIABLE = "READ_VARIABLE"
 """The operator that in graphs of ours is assigned what it reads."""
 
@@ -62,7 +65,25 @@ def graph_file(graph: OperatorGraph) -> bytes:
             main.operators += _variable(model, codes, node, graph.values[node.inputs[0]])
         else:
             main.operators.append(_operator(model, codes, node))
+        if node.operator in INTEGER_LSTMS and graph.values[node.inputs[0]].dtype == "int8":
+            main.operators[-1].intermediates = _intermediates(main, graph.results(node)[0])
     return written(model)
+
+
+def _intermediates(main: Any, result: GraphValue) -> Any:
+    """Add the tensors that an LSTM of int8 activations has besides, and return their places.
+
+    Four are for a normalization of gates that is not there. The last says how the product of gates
+    and cells is quantized: without a projection it is the result.
+    """
+    begin = len(main.tensors)
+    for at in range(begin, begin + 5):
+        new = schema.TensorT()
+        new.name, new.shape = f"t{at}", np.zeros(1, np.int32)
+        main.tensors.append(new)
+    main.tensors[-1].type = schema.TensorType.INT8
+    main.tensors[-1].quantization = _affine(result.quantization)
+    return np.arange(begin, begin + 5, dtype=np.int32)
 
 
 def _variable(
@@ -92,16 +113,22 @@ def _tensor(model: Any, at: int, one: GraphValue) -> Any:
     new.name, new.shape = f"t{at}", np.asarray(one.shape, np.int32)
     new.type = getattr(schema.TensorType, one.dtype.upper())
     if one.quantization is not None and not one.quantization.block:
-        new.quantization = schema.QuantizationParametersT()
-        new.quantization.scale = np.asarray(one.quantization.scales, np.float32)
-        zero_points = [one.quantization.zero_point] * len(one.quantization.scales)
-        new.quantization.zeroPoint = np.asarray(zero_points, np.int64)
-        new.quantization.quantizedDimension = one.quantization.axis
+        new.quantization = _affine(one.quantization)
     new.isVariable = one.variable
     if one.values is not None and not one.variable:
         packed = one.dtype == "int4"
         data = packed_numbers(one.values, new.type) if packed else one.values.tobytes()
         new.buffer = _buffer(model, data)
+    return new
+
+
+def _affine(known: Quantization | None) -> Any:
+    if known is None:
+        return None
+    new = schema.QuantizationParametersT()
+    new.scale = np.asarray(known.scales, np.float32)
+    new.zeroPoint = np.asarray([known.zero_point] * len(known.scales), np.int64)
+    new.quantizedDimension = known.axis
     return new
 
 

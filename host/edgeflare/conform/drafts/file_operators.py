@@ -11,7 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.conform.drafts.file_arithmetic import operator_arithmetic
 from edgeflare.conform.drafts.file_variables import assigned_variables
-from edgeflare.conform.graph_file import read_options
+from edgeflare.conform.graph_file import INTEGER_LSTMS, read_options
 from edgeflare.conform.operator_graph import (
     ABSENT,
     SHARED_NAME,
@@ -123,8 +123,7 @@ def _node(tensors: _Tensors, place: int) -> GraphNode:
     graph = tensors.graph
     raw = graph.model.subgraphs[0].operators[place]
     code = graph.model.operatorCodes[raw.opcodeIndex]
-    if raw.intermediates is not None and len(raw.intermediates):
-        raise _UnreadableTensor(f"{operator_name(code)} has intermediate tensors")
+    tensors.check_intermediates(place)
     made = tuple(map(int, raw.outputs))
     read, options = tensors.read(place)
     return GraphNode(operator_name(code), read, made, options, int(code.version))
@@ -181,6 +180,21 @@ class _Tensors:
         raw = self._main.operators[place]
         read = () if raw.inputs is None else tuple(map(int, raw.inputs))
         return read, read_options(raw.builtinOptions)
+
+    def check_intermediates(self, place: int) -> None:
+        """Raise _UnreadableTensor where an operator's intermediate tensors say more than its own.
+
+        An LSTM of int8 activations has some, the last of which is quantized as its result.
+        """
+        known = self._main.operators[place].intermediates
+        if known is None or not len(known):
+            return
+        operator = self.graph.operators[place]
+        *others, last = (self.graph.tensors[at] for at in known)
+        result = self.graph.tensors[operator.outputs[0]]
+        alike = (last.scales, last.zero_points) == (result.scales, result.zero_points)
+        if operator.name not in INTEGER_LSTMS or not alike or any(one.scales for one in others):
+            raise _UnreadableTensor("it has intermediate tensors")
 
     def value(self, at: int) -> GraphValue:
         """Return a tensor; _UnreadableTensor where it is none of ours."""
@@ -258,8 +272,7 @@ def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperat
     try:
         inputs = [None if at == ABSENT else tensors.value(at) for at in read]
         outputs = [tensors.value(at) for at in known.outputs]
-        if raw.intermediates is not None and len(raw.intermediates):
-            raise _UnreadableTensor("it has intermediate tensors")
+        tensors.check_intermediates(place)
     except _UnreadableTensor as why:
         return FileOperator(place, known.name, None, str(why), (), known.outputs, arithmetic)
     if known.name == "RESHAPE" and len(inputs) > 1:

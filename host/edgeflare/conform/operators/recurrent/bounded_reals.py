@@ -91,6 +91,14 @@ class BoundedReals:
         """Return 1 less it."""
         return BoundedReals(1 - self.values, self.bound + EPSILON)
 
+    def within(self, lowest: float, highest: float) -> BoundedReals:
+        """Return it, saturated at both ends of a range."""
+        return self._through(lambda x: np.clip(x, lowest, highest), 0.0)
+
+    def off_by(self, amount: float) -> BoundedReals:
+        """Return it, where kernels may be further off by some amount, as by a step's rounding."""
+        return BoundedReals(self.values, self.bound + amount)
+
     def normalized(self) -> BoundedReals:
         """Return the deviations of each row from its mean, in standard deviations."""
         count = self.values.shape[-1]

@@ -8,7 +8,17 @@ from typing import Final
 
 import numpy as np
 
+from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
+from edgeflare.conform.operators.recurrent.integer_lstm import (
+    CELL_EXPONENT,
+    PLAIN,
+    check_integer,
+    integer_form,
+    integer_settings,
+    integer_values,
+    read_exponent,
+)
 from edgeflare.conform.operators.recurrent.lstm_step import LstmForm, LstmPlaces
 from edgeflare.conform.operators.recurrent.recurrent_operator import (
     RecurrentOperator,
@@ -20,15 +30,24 @@ from edgeflare.conform.operators.recurrent.recurrent_operator import (
 )
 from edgeflare.conform.operators.recurrent.rnn import AUXILIARY
 from edgeflare.conform.operators.window_settings import size_parameter
-from edgeflare.conform.specification.activation_tensors import DYNAMIC, FLOAT, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import (
+    DYNAMIC,
+    FLOAT,
+    INT8,
+    UnknownOperatorForm,
+    activation,
+)
 from edgeflare.conform.specification.model_parts import (
+    RESULT,
     ModelParts,
     OptionOf,
     Place,
     ReadFrom,
     SizeOf,
+    quantization_places,
 )
-from edgeflare.conform.specification.operand import Reals
+from edgeflare.conform.specification.operand import Reals, Results
+from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,
@@ -152,6 +171,61 @@ def _form(settings: Configuration, *, rounds: bool) -> LstmForm:
 class _Lstm(RecurrentOperator):
     """One direction, over a sequence or one step."""
 
+    def places_of(self, type_: str) -> tuple[Place, ...]:
+        """Return the places of all parameters of a type."""
+        if type_ != INT8:
+            return super().places_of(type_)
+        exponent = ReadFrom(CELL_EXPONENT, lambda parts: read_exponent(parts.tensor(_SINGLE.cell)))
+        scaled = quantization_places(type_, input=0, output=RESULT)
+        return (*self.places, exponent, *scaled)
+
+    def read_type(self, parts: ModelParts) -> str:
+        """Return the type; UnknownOperatorForm if there is none."""
+        integer = parts.tensor(0).dtype == parts.tensor(self.read_weights).dtype == "int8"
+        return INT8 if integer else super().read_type(parts)
+
+    def fault(self, type_: str, configuration: Configuration) -> str | None:
+        """Return why a configuration is no valid model, or None."""
+        if type_ == INT8:
+            for name, setting in PLAIN.items():
+                if configuration[name] != setting:
+                    return f"{name} is {configuration[name]}, where int8 has {setting}"
+        return super().fault(type_, configuration)
+
+    def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
+        """Return settings at random."""
+        drawn = super().draw(type_, rng)
+        return integer_settings(dict(drawn), rng) if type_ == INT8 else drawn
+
+    def version(self, type_: str, configuration: Configuration) -> int:
+        """Return the lowest version that does it."""
+        return 1 if type_ == INT8 else super().version(type_, configuration)
+
+    def fill(
+        self, type_: str, configuration: Configuration, parts: ModelParts, rng: np.random.Generator
+    ) -> None:
+        """Add drawn weights, and the states."""
+        if type_ != INT8:
+            super().fill(type_, configuration, parts, rng)
+            return
+        tensors = self.tensors(configuration)
+        parts.tensors.update(integer_values(configuration, _SINGLE, tensors, rng))
+        parts.left_out = self.reads - 1 - max(tensors)
+
+    def results(self, type_: str, configuration: Configuration, parts: ModelParts) -> Results:
+        """Return the result of all steps."""
+        (result,) = super().results(type_, configuration, parts)
+        if type_ != INT8:
+            return [result]
+        return [activation(type_, result.shape, configuration, "output")]
+
+    def check_tensors(self, reading: OperatorReading, parts: ModelParts) -> None:
+        """Raise UnknownOperatorForm unless all tensors are as models of the settings have them."""
+        if reading.type != INT8:
+            super().check_tensors(reading, parts)
+            return
+        check_integer(_SINGLE, self.tensors(reading.configuration), parts)
+
     def tensors(self, configuration: Configuration) -> RecurrentTensors:
         """Return the tensors that are read besides the sequence."""
         return _form(configuration, rounds=False).tensors(_SINGLE)
@@ -161,10 +235,17 @@ class _Lstm(RecurrentOperator):
         return (whole(configuration, "outputs"),)
 
     def run(
-        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what the result is at each step."""
         form = _form(configuration, rounds=rounds)
+        if tensors[_SINGLE.cell].quantization is not None:
+            form = integer_form(form, tensors[_SINGLE.cell], tensors[RESULT])
         return [list(form.steps(_SINGLE, list(sequence), read))]
 
 
@@ -199,9 +280,15 @@ class _BidirectionalLstm(RecurrentOperator):
         return (2 * outputs,) if yes(configuration, "merged") else (outputs, outputs)
 
     def run(
-        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what each result is at each step."""
+        del tensors
         use = word(configuration, "auxiliary")
         form = self._form(configuration, rounds=rounds)
         steps = list(sequence)
@@ -218,7 +305,7 @@ class _BidirectionalLstm(RecurrentOperator):
 LSTMS = (
     _Lstm(
         "LSTM",
-        (FLOAT, DYNAMIC),
+        (FLOAT, DYNAMIC, INT8),
         (*step_places(), *_SHAPE_PLACES, *_MODE_PLACES, _NORMALIZED),
         fixed={"kernelType": 0},
         fit=_fitting,
@@ -229,7 +316,7 @@ LSTMS = (
     ),
     _Lstm(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        (FLOAT, DYNAMIC),
+        (FLOAT, DYNAMIC, INT8),
         (*sequence_places(), *_SHAPE_PLACES, *_MODE_PLACES, _NORMALIZED),
         fixed={"diagonalRecurrentTensors": False},
         fit=_fitting,

@@ -10,6 +10,10 @@ where r forgets. Coupled gates have i = 1 - r. With layer normalization a gate's
 bias is normalized and multiplied with coefficients before the bias is added. Sak et al.,
 "Long short-term memory recurrent neural network architectures for large scale acoustic modeling"
 (2014), section 2, has the equations of projection and peepholes.
+
+With int8 activations what is before an activation has int16 steps of 2⁻¹² and saturates at 8: the
+products with what is read first, and then the sum. What is behind one has steps of 2⁻¹⁵. Cells are
+int16 with a scale of their own. Each product is rounded once.
 """
 
 from __future__ import annotations
@@ -60,6 +64,50 @@ class LstmPlaces:
     normalization: int = 0
 
 
+_SUM_STEP: Final = 2.0**-12
+_GATE_STEP: Final = 2.0**-15
+_TABLE_STEPS: Final = 4
+"""Steps by which the fixed-point logistic function and tanh may be off, with a margin: over all
+int16 arguments those of gemmlowp are off by less than 3."""
+
+_INT16: Final = 2.0**15
+
+
+@dataclass(frozen=True, slots=True)
+class LstmSteps:
+    """How an LSTM of int8 activations rounds its states.
+
+    Attributes:
+        cell: the scale of the cells.
+        hidden: the scale of the result.
+        zero_point: the zero point of the result.
+
+    """
+
+    cell: float
+    hidden: float
+    zero_point: int
+
+    def summed(self, partial: BoundedReals) -> BoundedReals:
+        """Return a sum before an activation."""
+        return partial.off_by(_SUM_STEP).within(-_INT16 * _SUM_STEP, (_INT16 - 1) * _SUM_STEP)
+
+    def activated(self, gate: BoundedReals) -> BoundedReals:
+        """Return what is behind an activation."""
+        return gate.off_by(_TABLE_STEPS * _GATE_STEP)
+
+    def kept(self, cell: BoundedReals, products: int) -> BoundedReals:
+        """Return cells that are the sum of some products."""
+        return cell.off_by(products * self.cell).within(
+            -_INT16 * self.cell, (_INT16 - 1) * self.cell
+        )
+
+    def fed_back(self, hidden: BoundedReals) -> BoundedReals:
+        """Return a result as the next step reads it: a step off at most, like any result."""
+        ends = ((end - self.zero_point) * self.hidden for end in (-128, 127))
+        return hidden.off_by(self.hidden).within(*ends)
+
+
 @dataclass(frozen=True, slots=True)
 class LstmForm:
     """What an LSTM of one direction is.
@@ -75,6 +123,7 @@ class LstmForm:
         cell_clip, projection_clip: limits, 0 for none.
         rounds: whether what is multiplied with weights is rounded to eight bits.
         weighted: whether a second sequence has weights.
+        steps_of: how states are rounded; None for floats.
 
     """
 
@@ -91,6 +140,7 @@ class LstmForm:
     projection_clip: float
     rounds: bool = False
     weighted: bool = False
+    steps_of: LstmSteps | None = None
 
     @property
     def gates(self) -> tuple[int, ...]:
@@ -142,16 +192,39 @@ class LstmForm:
             given = [(BoundedReals.exactly(step), at.weights), (hidden, at.recurrent)]
             if auxiliary is not None:
                 given.append((BoundedReals.exactly(auxiliary[number]), at.auxiliary))
-            forget = self._sum(at, FORGET, given, cell, read).logistic()
-            new = self._sum(at, CELL, given, cell, read).activated(self.activation)
+            forget = self._gate(at, FORGET, given, cell, read)
+            new = self._gate(at, CELL, given, cell, read)
             if self.coupled:
                 taken = forget.complement()
             else:
-                taken = self._sum(at, INPUT, given, cell, read).logistic()
-            cell = (forget * cell + taken * new).clipped(self.cell_clip)
-            shown = self._sum(at, OUTPUT, given, cell, read).logistic()
-            hidden = self._projected(at, shown * cell.activated(self.activation), read)
+                taken = self._gate(at, INPUT, given, cell, read)
+            cell = forget * cell + taken * new
+            if self.steps_of is not None:
+                cell = self.steps_of.kept(cell, products=2)
+            cell = cell.clipped(self.cell_clip)
+            shown = self._gate(at, OUTPUT, given, cell, read)
+            seen = self._stepwise(cell.activated(self.activation))
+            hidden = self._projected(at, shown * seen, read)
             yield hidden
+            if self.steps_of is not None:
+                hidden = self.steps_of.fed_back(hidden)
+
+    def _gate(
+        self,
+        at: LstmPlaces,
+        gate: int,
+        given: Sequence[tuple[BoundedReals, int]],
+        cell: BoundedReals,
+        read: Mapping[int, Reals],
+    ) -> BoundedReals:
+        """Return what a gate is."""
+        total = self._sum(at, gate, given, cell, read)
+        return self._stepwise(
+            total.activated(self.activation) if gate == CELL else total.logistic()
+        )
+
+    def _stepwise(self, values: BoundedReals) -> BoundedReals:
+        return values if self.steps_of is None else self.steps_of.activated(values)
 
     def _sum(
         self,
@@ -165,6 +238,9 @@ class LstmForm:
         total, *others = (
             values.times(read[first + gate], rounds=self.rounds) for values, first in given
         )
+        if self.steps_of is not None:
+            total = self.steps_of.summed(total + _everywhere(read[at.bias + gate], total))
+            return self.steps_of.summed(total + others[0])
         for other in others:
             total = total + other
         if self.peephole and gate != CELL:

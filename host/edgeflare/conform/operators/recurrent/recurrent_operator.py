@@ -18,8 +18,8 @@ from edgeflare.conform.specification.activation_tensors import (
     FLOAT,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.exact_answer import ExactAnswers, reals
-from edgeflare.conform.specification.model_parts import ModelParts, OptionOf, Place, SizeOf
+from edgeflare.conform.specification.exact_answer import ExactAnswers, reals, steps
+from edgeflare.conform.specification.model_parts import RESULT, ModelParts, OptionOf, Place, SizeOf
 from edgeflare.conform.specification.operand import Operands, Options, Reals, Results, Shape
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
@@ -120,7 +120,12 @@ class RecurrentOperator(OperatorSpecification):
 
     @abstractmethod
     def run(
-        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what each result is at each step: (batch, width).
 
@@ -129,6 +134,7 @@ class RecurrentOperator(OperatorSpecification):
             sequence: (steps, batch, features).
             read: all other tensors by their places, a second sequence likewise.
             rounds: whether what is multiplied with weights is rounded to eight bits.
+            tensors: the tensors of `read`, and the first result as `RESULT`.
 
         """
 
@@ -149,10 +155,13 @@ class RecurrentOperator(OperatorSpecification):
         super().check(reading, parts)
         if (why := self.fault(reading.type, reading.configuration)) is not None:
             raise UnknownOperatorForm(why)
-        expected = self.tensors(reading.configuration)
-        if set(parts.tensors) - {0} != set(expected):
+        if set(parts.tensors) - {0} != set(self.tensors(reading.configuration)):
             raise UnknownOperatorForm("it reads other tensors than its settings say")
-        for at, (kind, shape) in expected.items():
+        self.check_tensors(reading, parts)
+
+    def check_tensors(self, reading: OperatorReading, parts: ModelParts) -> None:
+        """Raise UnknownOperatorForm unless what is read has the right dtypes, shapes and kinds."""
+        for at, (kind, shape) in self.tensors(reading.configuration).items():
             found = parts.tensors[at]
             wanted = "int8" if kind == "weights" and reading.type == DYNAMIC else "float32"
             if (found.dtype, found.shape) != (wanted, shape):
@@ -227,12 +236,14 @@ class RecurrentOperator(OperatorSpecification):
 
         sequences = [at for at, (kind, _) in self.tensors(settings).items() if kind == "given"]
         known |= {at: by_step(known[at]) for at in sequences}
-        weights = operands[self.read_weights]
-        rounds = weights is not None and weights.value.quantization is not None
-        found = self.run(settings, by_step(first.real), known, rounds)
+        tensors = {at: one.value for at, one in enumerate(others, 1) if one is not None}
+        rounds = tensors[self.read_weights].quantization is not None
+        tensors[RESULT] = results[0]
+        found = self.run(settings, by_step(first.real), known, rounds, tensors)
+        answer = reals if results[0].quantization is None else steps
         return tuple(
-            reals(*(_joined(part, stepwise, time_major) for part in _parts(steps)))
-            for steps in found
+            answer(*(_joined(part, stepwise, time_major) for part in _parts(result)))
+            for result in found
         )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
 from edgeflare.conform.operators.recurrent.recurrent_operator import (
     RecurrentOperator,
@@ -101,9 +102,15 @@ class _Rnn(RecurrentOperator):
         return (whole(configuration, "units"),)
 
     def run(
-        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what the result is at each step."""
+        del tensors
         activation = word(configuration, "activation")
         return [list(_steps(list(sequence), read, _FORWARD, activation, rounds))]
 
@@ -147,9 +154,15 @@ class _BidirectionalRnn(RecurrentOperator):
         return (sum(units),) if yes(configuration, "merged") else tuple(units)
 
     def run(
-        self, configuration: Configuration, sequence: Reals, read: Mapping[int, Reals], rounds: bool
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what each result is at each step."""
+        del tensors
         activation, use = (word(configuration, name) for name in ("activation", "auxiliary"))
         steps = list(sequence)
         second = list(read[_AUX]) if use == "weighted" else None
