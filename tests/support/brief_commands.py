@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from edgeflare.check import cost, field, layer_faults, near, operator_conformance
+from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
@@ -36,12 +37,18 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 
 @contextmanager
 def brief_checks() -> Iterator[None]:
-    """Have checks try conditions at one severity, explain few inputs, search and draw little."""
+    """Have checks try conditions at one severity, explain few inputs, search and draw little.
+
+    Wrong operators are found and not refined, which `check/test_operator_conformance.py` does, and
+    charts stay empty pictures, which `report/html/test_charts.py` draws.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(field, "SEVERITIES", (2,))
         patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
         patch.setattr(layer_faults, "_EXPLAINED", 3)
         patch.setattr(operator_conformance, "_NEAR", 2)
+        patch.setattr(ConformRounds, "refine", lambda _: 0)
         patch.setattr(near, "_QUERIES", 60)
+        patch.setattr("edgeflare.pages.chart.drawn_svg", lambda *_: "<svg></svg>")
         patch.setattr(cost, "_MOST_TURNS", 11)
         yield

@@ -8,7 +8,7 @@ exact test.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -48,10 +48,11 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[
 
 def _tail_inverse(hits: int, trials: int) -> float:
     """Return the chance at which so few hits or fewer come up in one of 40 cases."""
+    at_most = _cumulative(hits, trials)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if _probability_at_most(hits, trials, middle) > 0.025:
+        if at_most(middle) > 0.025:
             low = middle
         else:
             high = middle
@@ -60,12 +61,22 @@ def _tail_inverse(hits: int, trials: int) -> float:
 
 def _probability_at_most(hits: int, trials: int, chance: float) -> float:
     """Return the binomial probability of `hits` or fewer in `trials` of probability `chance`."""
+    return _cumulative(hits, trials)(chance)
+
+
+def _cumulative(hits: int, trials: int) -> Callable[[float], float]:
+    """Return the binomial probability of `hits` or fewer in `trials`, by the chance of each."""
     counts = np.arange(min(hits, trials) + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
     choose = (logs[-1] - logs - logs[::-1])[: len(counts)]
-    with np.errstate(divide="ignore"):  # a chance may be rounded to 1
-        powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
-    return float(np.exp(powers).sum())
+    others = trials - counts
+
+    def probability(chance: float) -> float:
+        with np.errstate(divide="ignore"):  # a chance may be rounded to 1
+            powers = choose + counts * np.log(chance) + others * np.log1p(-chance)
+        return float(np.exp(powers).sum())
+
+    return probability
 
 
 def sign_test(better: int, worse: int) -> float:
