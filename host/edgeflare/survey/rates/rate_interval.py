@@ -317,7 +317,7 @@ def pooling_p_value(
     found, as_uneven = unevenness(surprised), 0
     for _ in range(PERMUTATIONS):
         shuffled = np.empty_like(surprised)
-        shuffled[order] = surprised[np.lexsort((rng.random(len(kinds)), kinds))]
+        shuffled[order] = surprised[np.argsort(kinds + rng.random(len(kinds)))]
         as_uneven += unevenness(shuffled) >= found
     return (1 + as_uneven) / (1 + PERMUTATIONS)
 
