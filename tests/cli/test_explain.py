@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from called_commands import EXAMPLE, call_here, completed, document_of, drawn_figures, refused
 from edgeflare.record.atomic_file import write_atomically
 from interrupted_commands import started
 
@@ -65,7 +65,8 @@ class Explained:
 @pytest.fixture(scope="module")
 def all_explained(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Explained:
     run = shutil.copytree(searched, tmp_path_factory.mktemp("explained") / "run")
-    return Explained(run, call_here("explain", run))
+    with drawn_figures():
+        return Explained(run, call_here("explain", run))
 
 
 @pytest.fixture

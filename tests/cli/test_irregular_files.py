@@ -141,11 +141,12 @@ def read_with_each_in_its_place(folder: Path, work: Path, reading: list[Reading]
     for at, name in enumerate(files):
         file = copy / name
         file.rename(aside)
-        # A document gets each of them; of the many other files each gets another one.
-        chosen = PUT if len(name.parts) == 1 else (PUT[at % len(PUT)],)
-        for put in chosen:
+        # A document gets each of them; of the many other files each gets another one, and is read
+        # by another command.
+        whole = len(name.parts) == 1
+        for put in PUT if whole else (PUT[at % len(PUT)],):
             put(file, aside)
-            for read in reading:
+            for read in reading if whole else (reading[at % len(reading)],):
                 with ended_where_it_hangs():
                     read(copy)
             shutil.rmtree(file) if put is put_a_folder else file.unlink()

@@ -11,6 +11,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,7 +22,7 @@ from markdown_it import MarkdownIt
 
 from brief_commands import brief_repairs
 from browsing import started_browser
-from called_commands import call_here, completed, document_of
+from called_commands import call_here, completed, document_of, drawn_figures
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
 from made_once import made_once
@@ -47,6 +48,8 @@ NO_TEXT = {".db", ".db-shm", ".db-wal", ".npy", ".npz", ".png", ".tflite", ".wav
 PAIR = f"p{EVIL_FILE}"
 BRIEF = ("--first", "3", "--max-queries", "10", "--shrink", "0", "--within", "none")
 MODELS = ("--models", "4")
+FIGURES = ("bench", "explain", "rank", "survey")
+"""Commands that draw figures beside a page; those of pages are drawn once, with the worst names."""
 MARKUP = {"link_open", "html_inline", "html_block", "image", "s_open", "em_open", "code_inline"}
 
 
@@ -183,12 +186,13 @@ def write_document(folder: Path, made: Path) -> None:
         entry |= {"device": EVIL, "operators": [EVIL]}
     (run / "run.json").write_text(json.dumps(document))
     other = made / "out" / "elsewhere"
-    said = said_of(
-        folder,
-        ("report", run),
-        *(("compare", run, other), ("compare", run, other, "--json")),
-        ("report", run, "--html", "--junit", "--summary", "--csv"),
-    )
+    with drawn_figures():
+        said = said_of(
+            folder,
+            ("report", run),
+            *(("compare", run, other), ("compare", run, other, "--json")),
+            ("report", run, "--html", "--junit", "--summary", "--csv"),
+        )
     document["findings"][0][EVIL] = 1
     (folder / "run.json").write_text(json.dumps(document))
     refusal = completed("report", folder, code=2)
@@ -215,7 +219,8 @@ def said_of(folder: Path, *asked: tuple[str | Path, ...]) -> list[dict[str, str]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for arguments in asked:
-            ended = call_here(*arguments)
+            with drawn_figures() if arguments[0] in FIGURES else nullcontext():
+                ended = call_here(*arguments)
             assert ended.code in (0, 1), (arguments, ended.err)
             said.append({"command": str(arguments[0]), "said": ended.out + ended.err})
     return said

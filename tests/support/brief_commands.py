@@ -39,8 +39,7 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 def brief_checks() -> Iterator[None]:
     """Have checks try conditions at one severity, explain few inputs, search and draw little.
 
-    Wrong operators are found and not refined, which `check/test_operator_conformance.py` does, and
-    charts stay empty pictures, which `report/html/test_charts.py` draws.
+    Wrong operators are found and not refined, which `check/test_operator_conformance.py` does.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(field, "SEVERITIES", (2,))
@@ -49,6 +48,5 @@ def brief_checks() -> Iterator[None]:
         patch.setattr(operator_conformance, "_NEAR", 2)
         patch.setattr(ConformRounds, "refine", lambda _: 0)
         patch.setattr(near, "_QUERIES", 60)
-        patch.setattr("edgeflare.pages.chart.drawn_svg", lambda *_: "<svg></svg>")
         patch.setattr(cost, "_MOST_TURNS", 11)
         yield

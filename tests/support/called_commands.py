@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from unittest.mock import patch
 import jsonschema
 import pytest
 import typer.main
+from matplotlib.figure import Figure
 
 from edgeflare.cli import main
 
@@ -46,10 +48,25 @@ class Said:
         return line.removeprefix("edgeflare: ")
 
 
+_savers = [lambda _, file, **__: file.write("<svg></svg>")]
+"""How figures are saved, the last one: eight charts take longer than all else of a page."""
+
+
+@contextlib.contextmanager
+def drawn_figures() -> Iterator[None]:
+    """Have commands draw their figures, which are empty elsewhere."""
+    _savers.append(Figure.savefig)
+    try:
+        yield
+    finally:
+        _savers.pop()
+
+
 def call_here(*arguments: object) -> Said:
     """Call the command within this process, which saves the start of another."""
     out, err = io.StringIO(), io.StringIO()
     with (
+        patch.object(Figure, "savefig", _savers[-1]),
         patch.object(sys, "argv", ["edgeflare", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
