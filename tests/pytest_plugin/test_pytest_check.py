@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from brief_commands import brief_checks
 from called_commands import EXAMPLES
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, assert_may_ship
@@ -17,8 +19,14 @@ pytestmark = pytest.mark.slow
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    with brief_checks():
+        yield
+
+
 def test_what_may_ship_passes(tmp_path: Path) -> None:
-    result = EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(EXAMPLE, limit=60)
+    result = EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(EXAMPLE, limit=20)
     assert_may_ship(result)
     assert result.document["schema"] == "edgeflare.check/v1"
     assert (result.path / "check.html").is_file()
@@ -26,7 +34,7 @@ def test_what_may_ship_passes(tmp_path: Path) -> None:
 
 def test_a_failure_says_why_and_what_to_do(tmp_path: Path) -> None:
     case = copied_case("label_order", tmp_path)
-    result = EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(case)
+    result = EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(case, limit=60)
     with pytest.raises(pytest.fail.Exception) as failed:
         assert_may_ship(result, undecided=True)
     said = str(failed.value)
@@ -48,7 +56,7 @@ def test_a_pair_without_an_original_passes_where_its_device_is_right(tmp_path: P
     text = (pair / "pair.toml").read_text()
     lines = [one for one in text.splitlines() if not one.startswith("original")]
     (pair / "pair.toml").write_text("\n".join(lines))
-    assert_may_ship(EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(pair, limit=60))
+    assert_may_ship(EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(pair, limit=20))
 
 
 def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:

@@ -72,9 +72,16 @@ def run_pytest(folder: Path, *arguments: str | Path) -> subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Gate:
-    """A folder in which pytest ran the tests of `GATE`, and what it said."""
+    """A folder in which pytest ran tests with gates, and what it said."""
     folder = tmp_path_factory.mktemp("gate")
     (folder / "test_gate.py").write_text(GATE.format(pair=EXAMPLE))
+    (folder / "test_others.py").write_text(gate_of_others(folder))
+    for name, parts in (("a-b", ["x/y", "x-y"]), ("a_b", ["x-y"])):
+        (folder / f"test_{name}.py").write_text(
+            f"import pytest\n@pytest.mark.parametrize('part', {parts})\n"
+            "def test_gate(edgeflare, part):\n"
+            f"    edgeflare.search({EXAMPLE!r}, first=1, total_queries=1)\n"
+        )
     device = ("--edgeflare-device", "emulated-xnnpack")
     return folder, run_pytest(folder, *device, "--edgeflare-out", "runs")
 
@@ -82,7 +89,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Gate:
 def test_a_failure_shows_the_worst_finding(gate: Gate) -> None:
     folder, said = gate
     assert said.returncode == 1
-    assert "4 failed, 1 passed" in said.stdout
+    assert "7 failed, 4 passed" in said.stdout
     (run,) = (folder / "runs").glob("test_gate.py--test_gate-????????")
     document = json.loads((run / "run.json").read_bytes())
     worst = to_json(worst_first(from_json(document).findings)[0])
@@ -110,16 +117,9 @@ def test_what_is_wrong_is_shown_where_the_user_wrote_it_not_in_our_files(gate: G
         assert ours not in said
 
 
-def test_tests_of_one_name_keep_their_own_runs(tmp_path: Path) -> None:
-    for name, parts in (("a-b", ["x/y", "x-y"]), ("a_b", ["x-y"])):
-        (tmp_path / f"test_{name}.py").write_text(
-            f"import pytest\n@pytest.mark.parametrize('part', {parts})\n"
-            "def test_gate(edgeflare, part):\n"
-            f"    edgeflare.search({EXAMPLE!r}, first=1, total_queries=1)\n"
-        )
-    said = run_pytest(tmp_path, "--edgeflare-out", "runs")
-    assert said.returncode == 0, said.stdout
-    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 3
+def test_tests_of_one_name_keep_their_own_runs(gate: Gate) -> None:
+    runs = [run.parent.name for run in (gate[0] / "runs").glob("test_a*/run.json")]
+    assert len(runs) == 3, gate[1].stdout
 
 
 ENTRY: dict[str, Any] = {
@@ -326,19 +326,18 @@ def test_values_have_no_boundary(edgeflare):
 """
 
 
-def test_sounds_and_values_are_gated_as_images_are(tmp_path: Path) -> None:
+def gate_of_others(folder: Path) -> str:
     words = str(ROOT / "examples" / "spoken_words")
     described = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\n'
     task = 'highest = 4.0\n[task]\nname = "regression"\ntolerance = 0.3\n'
-    values = str(write_score_pair(tmp_path / "values", described + task))
-    gate = GATE_OF_OTHERS.format(words=words, values=values)
-    (tmp_path / "test_gate.py").write_text(gate)
+    values = str(write_score_pair(folder / "values", described + task))
+    return GATE_OF_OTHERS.format(words=words, values=values)
 
-    said = run_pytest(tmp_path, "--edgeflare-out", "runs")
 
-    assert said.returncode == 1
-    assert "spoken-words decides differently on emulated-builtin: 100.0% of 1" in said.stdout
-    assert "  sound: " in said.stdout
-    assert "values decides differently on emulated-builtin" in said.stdout
-    assert "boundary follows decisions, and the task of this pair has none with" in said.stdout
-    assert "absolute distance of original and device" in said.stdout
+def test_sounds_and_values_are_gated_as_images_are(gate: Gate) -> None:
+    said = gate[1].stdout
+    assert "spoken-words decides differently on emulated-xnnpack: 100.0% of 1" in said
+    assert "  sound: " in said
+    assert "values decides differently on emulated-xnnpack" in said
+    assert "boundary follows decisions, and the task of this pair has none with" in said
+    assert "absolute distance of original and device" in said
