@@ -70,7 +70,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So begins what a shell starts in the background; some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("untimed", settings(deadline=None, max_examples=40))
+settings.register_profile("untimed", settings(deadline=None, max_examples=25))
 settings.register_profile("short", settings(deadline=None, max_examples=8))
 settings.load_profile("untimed")  # a busy machine is no failure
 

@@ -18,6 +18,7 @@ from reproductions import reproduce, unpacked
 pytestmark = pytest.mark.slow
 
 DEVICE = ("--device", "emulated-builtin")
+FEW = ("--limit", "20", "--no-near")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,11 +39,11 @@ def test_a_pair_goes_from_its_keys_to_a_check(
     write: Callable[[Path], Path], inferences: int, tmp_path: Path
 ) -> None:
     pair, out = write(tmp_path / "pair"), tmp_path / "out"
-    said = call_here("check", pair, *DEVICE, "--no-near", "--out", out)
+    said = call_here("check", pair, *DEVICE, *FEW, "--out", out)
     assert said.code == 0, said.err
     found = load_check(out / "check.json")
     assert found.figures.data is not None
-    assert found.figures.data.inputs == 60
+    assert found.figures.data.inputs == 20
     (decisions,) = (one for one in found.sections if one.name == "decisions")
     assert "right on 100.0% as the original" in decisions.words
     (cost,) = found.figures.costs
@@ -62,7 +63,7 @@ def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: 
     """Points of (x, y, confidence) in pixels, of which x and y count."""
     pair = write_keypoint_pair(tmp_path / "pair", KEYPOINTS.format(tolerance=1.0))
     out, run = tmp_path / "out", tmp_path / "run"
-    said = call_here("check", pair, *DEVICE, "--no-near", "--out", out)
+    said = call_here("check", pair, *DEVICE, *FEW, "--out", out)
     assert said.code == 0, said.err
     found = load_check(out / "check.json")
     (decisions,) = (one for one in found.sections if one.name == "decisions")

@@ -86,7 +86,7 @@ ELSEWHERE: Mapping[str, str] = {
 """Blocks of stories by how they begin, and the tests that run such commands."""
 
 BRIEFER: Mapping[str, str] = {
-    "--out runs/verdict": "--limit 20 --out runs/verdict",
+    "--out runs/verdict": "--limit 20 --no-near --out runs/verdict",
     "limit=80": "limit=20",
     'severities="1-3"': 'severities="1"',
 }

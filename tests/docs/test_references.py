@@ -17,6 +17,7 @@ import cv2
 import pytest
 from typer.main import get_command
 
+from brief_commands import brief_checks
 from called_commands import EXAMPLE, completed
 from edgeflare.cli.app import LazyCommand, app
 from edgeflare.conditions.condition_registry import own_conditions
@@ -212,7 +213,8 @@ def test_every_condition_and_set_is_told() -> None:
 @pytest.mark.slow
 def test_the_picture_shows_a_check(tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "picture.svg"
-    completed("check", EXAMPLE, "--limit", "20", "--out", run)
+    with brief_checks():
+        completed("check", EXAMPLE, "--limit", "20", "--no-near", "--out", run)
     draw = [sys.executable, *map(str, (DOCS / "pictures" / "make.py", run, "--out", out))]
     subprocess.run(draw, capture_output=True, timeout=300, check=True)
     for svg in (out, DOCS / "pictures" / "demo.svg"):
