@@ -8,18 +8,21 @@ from functools import partial
 
 import pytest
 
+from called_commands import empty_figures
 from edgeflare.check import cost, field, layer_faults, near, operator_conformance
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
+from edgeflare.repair.shifts import shift_candidate
 
 
 @contextmanager
 def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
     """Have repairs take a seventh of the inputs, which is enough for a gain to be sure.
 
-    Latencies are rough: nobody may look at their figures, or choose by them.
+    Latencies are rough: nobody may look at their figures, or choose by them. Shifts are
+    cross-validated on two splits of the inputs.
 
     Args:
         judged: inputs to judge by.
@@ -30,8 +33,11 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
         patch.setattr(fit_inputs, "FIT_INPUTS", fitted)
         patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=judged))
         patch.setattr(judgement_inputs, "AT_ONCE", 16)
+        patch.setattr(repair_cost, "LEAST_TURNS", 3)
+        patch.setattr(repair_cost, "MOST_TURNS", 3)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
+        patch.setattr(shift_candidate, "SPLITS", 2)
         yield
 
 
@@ -41,7 +47,7 @@ def brief_checks() -> Iterator[None]:
 
     Wrong operators are found and not refined, which `check/test_operator_conformance.py` does.
     """
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, empty_figures():
         patch.setattr(field, "SEVERITIES", (2,))
         patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
         patch.setattr(layer_faults, "_EXPLAINED", 3)

@@ -62,11 +62,18 @@ def drawn_figures() -> Iterator[None]:
         _savers.pop()
 
 
+@contextlib.contextmanager
+def empty_figures() -> Iterator[None]:
+    """Have figures saved without their lines and texts."""
+    with patch.object(Figure, "savefig", _savers[-1]):
+        yield
+
+
 def call_here(*arguments: object) -> Said:
     """Call the command within this process, which saves the start of another."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        patch.object(Figure, "savefig", _savers[-1]),
+        empty_figures(),
         patch.object(sys, "argv", ["edgeflare", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
