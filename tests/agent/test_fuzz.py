@@ -17,7 +17,7 @@ from agent_calls import DESCRIBE, batch, opening
 from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32
 
 MESSAGES = 1_000
-MODELS = 200
+MODELS = 100
 AT_ONCE = 4
 
 CLEAR = {

@@ -37,6 +37,12 @@ pytestmark = pytest.mark.slow
 RATE = 8_000
 
 
+@pytest.fixture(autouse=True)
+def _without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what `test_charts.py` is about, and takes longer than all else of a page."""
+    monkeypatch.setattr(page_module, "charts_of", lambda _: ())
+
+
 @pytest.fixture(scope="module")
 def sounds(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunDocument, RunDirectory]:
     seeds = [chirp(RATE, loudness=0.1 * n) for n in (1, 2, 3)]
