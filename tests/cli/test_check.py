@@ -188,8 +188,8 @@ def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> Non
     (shown / changed[0].file).unlink()
     assert call_here("report", shown, "--html").code == 0
     assert "its file is gone or damaged" in (shown / "check.html").read_text()
-    few = ("--limit", "10", "--no-near", "--undecided", "pass")
-    assert call_here("check", case, *few, "--no-inputs", "--out", hidden).code in (0, 1)
+    fewer = ("--limit", "10", "--no-near", "--undecided", "pass")
+    assert call_here("check", case, *fewer, "--no-inputs", "--out", hidden).code in (0, 1)
     assert not (hidden / "inputs").exists()
     assert not any(
         one.answers for one in document(hidden).figures.devices[0].decisions.changed_inputs

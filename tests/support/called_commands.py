@@ -7,11 +7,11 @@ import functools
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest.mock import patch
 
 import jsonschema
@@ -48,7 +48,11 @@ class Said:
         return line.removeprefix("edgeflare: ")
 
 
-_savers = [lambda _, file, **__: file.write("<svg></svg>")]
+def _save_empty(_: Figure, file: IO[str], **__: object) -> None:
+    file.write("<svg></svg>")
+
+
+_savers: list[Callable[..., Any]] = [_save_empty]
 """How figures are saved, the last one: eight charts take longer than all else of a page."""
 
 
