@@ -1,0 +1,91 @@
+"""Plants a fault of graphs in what runs models on a device.
+
+As a program it is a launcher for the agent's workers, `python graph_faults.py SPEC -m MODULE …`: it
+runs the module as Python would, with the fault of the file SPEC in the runtime. SPEC has the fields
+of `GraphFault`, as JSON. A file may hold many models beside each other: the fault is in each by
+itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from edgeflare.conform.drafts.file_operators import file_graph
+from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
+from edgeflare.errors import UserError
+from edgeflare_agent.runtime.model_runtime import Options
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
+from graph_fault_kinds import GraphFault, changed, wrong_outputs
+
+
+def plant(fault: GraphFault) -> None:
+    """Put a fault into this process's runtime."""
+    load, invoke = LoadedModel.__init__, LoadedModel.invoke
+    wrong: WeakKeyDictionary[LoadedModel, list[int]] = WeakKeyDictionary()
+
+    def loaded(model: LoadedModel, content: bytes, options: Options) -> None:
+        load(model, content, options)
+        wrong[model] = _wrong_places(fault, content)
+
+    def invoked(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        places = wrong.get(model, [])
+        if places and fault.kind == "unread":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        invoke(model, inputs, outputs)
+        for place in places:
+            outputs[place][...] = changed(outputs[place])
+
+    setattr(LoadedModel, "__init__", loaded)  # noqa: B010
+    setattr(LoadedModel, "invoke", invoked)  # noqa: B010
+
+
+def _wrong_places(fault: GraphFault, content: bytes) -> list[int]:
+    """Return the places of the outputs of a file that are wrong by a fault."""
+    try:
+        whole = file_graph(content, "the model")
+    except UserError:
+        return []
+    wrong: set[int] = set()
+    for part in _parts(whole):
+        wrong |= wrong_outputs(fault, part)
+    return [place for place, at in enumerate(whole.outputs) if at in wrong]
+
+
+def _parts(whole: OperatorGraph) -> list[OperatorGraph]:
+    """Return the graphs that lie beside each other: operators that share a tensor are of one."""
+    joined: list[tuple[list[GraphNode], set[int]]] = []
+    for node in whole.nodes:
+        own = {
+            at
+            for at in (*node.inputs, *node.outputs)
+            if at != ABSENT and whole.values[at].values is None
+        }
+        touched = [part for part in joined if part[1] & own]
+        joined = [part for part in joined if part not in touched]
+        nodes = [earlier for part in touched for earlier in part[0]]
+        joined.append(([*nodes, node], own.union(*(part[1] for part in touched))))
+    order = {id(node): place for place, node in enumerate(whole.nodes)}
+    return [
+        OperatorGraph(
+            whole.values,
+            tuple(sorted(nodes, key=lambda node: order[id(node)])),
+            tuple(at for at in whole.inputs if at in tensors),
+            tuple(at for at in whole.outputs if at in tensors),
+        )
+        for nodes, tensors in joined
+    ]
+
+
+if __name__ == "__main__":
+    plant(GraphFault(**json.loads(Path(sys.argv[1]).read_text())))
+    module = 4 if sys.argv[2] == "-c" else 3  # -c takes the code that runs the module, -m does not
+    sys.argv = sys.argv[module:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
