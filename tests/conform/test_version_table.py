@@ -73,7 +73,6 @@ def test_what_became_of_a_finding(said: KernelJudgement, outcome: VersionOutcome
     "changed",
     [
         {"symptom": "neighbours"},
-        {"arrangement": ["invoked in another order"]},
         {"smallest": {**finding_fields()["smallest"], "repeats": False}},
     ],
 )

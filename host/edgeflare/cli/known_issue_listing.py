@@ -59,7 +59,7 @@ def probed_devices(
     found: dict[str, list[ProbedIssue]] = {}
     lost = 0
     for profile in profiles:
-        wanted = [issue for issue in issues if issue.probe and profile.kernels in issue.kernel_sets]
+        wanted = [each for each in issues if each.is_probed and profile.kernels in each.kernel_sets]
         if not wanted:
             continue
         try:
@@ -91,7 +91,7 @@ def probed_versions(issues: Sequence[KnownIssue], versions: str) -> dict[str, li
     found: dict[str, list[ProbedIssue]] = {}
     with runtime_arms(runtimes) as arms, console.status("trying versions") as status:
         for arm in arms:
-            wanted = [issue for issue in issues if issue.probe and arm.kernels in issue.kernel_sets]
+            wanted = [each for each in issues if each.is_probed and arm.kernels in each.kernel_sets]
             status.update(f"{arm.name}: trying {len(wanted)} known issues")
             found[arm.name] = probed_issues(wanted, arm.arm)
     return found
@@ -148,14 +148,14 @@ def _here(issue: KnownIssue, probed: Probed) -> str:
         f"{kernels}: {since_words(by) if by[0][0] else by[0][1]}"
         for kernels, by in outcomes.items()
     ]
-    return "; ".join(found) or ("not tried" if issue.probe else "no probe")
+    return "; ".join(found) or ("not tried" if issue.is_probed else "no probe")
 
 
 def _summary(issues: Sequence[KnownIssue], probed: Probed | None) -> str:
     verified = sum(issue.verified for issue in issues)
     said = (
         f"{len(issues)} known issues, {verified} of which EdgeFlare's authors saw themselves;"
-        f" {sum(issue.probe is not None for issue in issues)} have a probe."
+        f" {sum(issue.is_probed for issue in issues)} have a probe."
     )
     if probed is None:
         return f"{said} --probe tries these."

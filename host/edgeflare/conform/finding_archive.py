@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.bug_report import bug_report
+from edgeflare.conform.graphs.graph_verdict import invocation_told
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
@@ -135,6 +136,8 @@ def _require_own_weights(finding: FoundFault, document: ConformDocument) -> None
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
     """Refuse a finding that one model of one operator does not show."""
     why = shows_only(finding)
+    if invocation_told(finding.arrangement):
+        why = "in another order of invocations"
     if why is not None:
         raise UserError(
             f"finding {number} shows only {why}, which no script of one model can show: pass on"

@@ -1,20 +1,28 @@
-"""Known issues tried on kernels: the least model of each, judged by exact arithmetic."""
+"""Known issues tried on kernels: the least model of each, judged by exact arithmetic.
+
+One of several operators is held to these one by one on the same kernels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
-from edgeflare.conform.findings.known_issues import IssueProbe, KnownIssue
+from edgeflare.conform.findings.issue_probes import IssueProbe
+from edgeflare.conform.findings.known_issues import KnownIssue
+from edgeflare.conform.graphs.graph_verdict import judged_on
+from edgeflare.conform.graphs.probed_graph import probed_graph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.draft_models import posed
 from edgeflare.conform.runtime_arms import judged_alone
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.errors import UserError
 
 ProbeOutcome = Literal["shows", "otherwise", "right", "refused"]
 """What became of an issue on some kernels: it fails as the issue says; it fails in another way; it
@@ -51,6 +59,7 @@ def probed_issues(
 
     Raises:
         InfrastructureError: what runs them is lost.
+        UserError: the operators of a probe do not fit together.
 
     """
     found = []
@@ -61,15 +70,22 @@ def probed_issues(
 
 
 def _probed(issue: KnownIssue, arm: KernelArm) -> ProbedIssue:
-    probe = issue.probe
-    if probe is None:
+    if issue.graph is not None:
+        try:
+            graph, times = probed_graph(issue.graph), issue.graph.times
+        except UserError as error:
+            raise UserError(f"{issue.name}: {error}") from None
+        judge = partial(judged_on, graph, arm)
+    elif issue.probe is not None:
+        times = issue.probe.times
+        judge = partial(judged_alone, *probe_model(issue.operator, issue.probe), arm)
+    else:
         raise ValueError(f"{issue.name} has no probe")
-    node, model = probe_model(issue.operator, probe)
-    said = judged_alone(node, model, arm)
-    for _ in range(probe.times - 1):
+    said = judge()
+    for _ in range(times - 1):
         if said.symptom in issue.symptoms:
             break
-        said = judged_alone(node, model, arm)
+        said = judge()
     return ProbedIssue(issue, _outcome(issue, said), said.detail.partition(";")[0])
 
 

@@ -17,12 +17,11 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.conform.graphs.graph_trace import traced
+from edgeflare.conform.graphs.graph_verdict import invocation_told, judged_on
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged
 from edgeflare.errors import UserError
@@ -144,11 +143,7 @@ def judged_stored(stored: StoredModel, arm: KernelArm) -> KernelJudgement:
     whole = stored.whole
     if not stored.is_graph:
         return judged_alone(stored.draft.nodes[0], whole, arm)
-    (trace,) = traced([whole], arm)
-    if (expected := trace.expected(whole.graph)) is None:
-        detail = next(iter(trace.failures.values())).detail
-        return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
-    return judged_whole(whole, arm.run([whole])[0], expected)
+    return judged_on(whole, arm, invocation_told(stored.finding.arrangement))
 
 
 def shows_only(finding: FoundFault) -> str | None:
@@ -156,8 +151,6 @@ def shows_only(finding: FoundFault) -> str | None:
 
     In words that follow "shows only".
     """
-    if any("invoked" in line for line in finding.arrangement):
-        return "in an order of invocations"
     if finding.symptom in BESIDE_OTHERS:
         return "beside other models in the same process"
     if not finding.smallest.repeats:

@@ -11,8 +11,8 @@ import pytest
 from edgeflare.conform.drafts.cells import chosen_cells, drawn_configuration
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.findings.issue_probes import IssueProbe
 from edgeflare.conform.findings.known_issues import (
-    IssueProbe,
     KnownFaults,
     KnownIssue,
     known_issues,
@@ -158,7 +158,7 @@ def test_operators_that_are_wrong_together_are_linked_by_how_they_hang_together(
 def test_what_is_shipped_says_of_each_thread_when_it_was_read() -> None:
     issues = known_issues()
     assert len(issues) >= 40
-    assert sum(one.probe is not None for one in issues) >= 15
+    assert sum(one.is_probed for one in issues) >= 50
     assert all(one.verified or one.note for one in issues)
     cells = set(chosen_cells())
     assert all((one.operator, type_) in cells for one in PROBED for type_ in one.types)
@@ -222,6 +222,57 @@ def test_a_strangers_file_is_refused_in_one_line(
     assert read_issues(path)[0].probe is not None
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(UserError, match=r"stranger\.toml") as refused:
+        read_issues(path)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+GRAPH = """[[issue]]
+says = "is written over"
+operator = "ADD then SUM"
+wired = ["the result of ADD is read and is an output"]
+
+[issue.graph]
+outputs = ["0", "1"]
+
+[[issue.graph.operators]]
+operator = "ADD"
+type = "float32"
+reads = ["x", "x"]
+
+[[issue.graph.operators]]
+operator = "SUM"
+type = "float32"
+reads = ["0"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('outputs = ["0", "1"]', "outputs = []", "write 1 to 16 operators, and outputs"),
+        ('outputs = ["0", "1"]', 'outputs = ["2"]', "'2' is no result of an operator before"),
+        ('reads = ["0"]', 'reads = ["1"]', "'1' is no result of an operator before"),
+        ('operator = "SUM"', 'operator = "SUMM"', "operator 1: SUMM float32 is not known"),
+        ('"float32"\nreads = ["0"]', '"float"\nreads = ["0"]', "SUM float is not known"),
+        ('reads = ["0"]', "settings = { shape = [70000] }", "larger than 65,536 values"),
+        ("[[issue.graph.operators]]", "[[issue.graph.nodes]]", "graph: unknown key nodes"),
+        ('outputs = ["0", "1"]', "operators = 1", "graph: operators are no tables"),
+    ],
+)
+def test_a_strangers_graph_is_refused_in_one_line(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    path = tmp_path / "stranger.toml"
+    path.write_text(GRAPH)
+    (issue,) = read_issues(path)
+    assert issue.graph is not None
+    assert issue.is_probed
+    changed = GRAPH.replace(old, new, 1)
+    if new == "operators = 1":
+        changed = changed[: changed.index("[[issue.graph")]
+    path.write_text(changed)
     with pytest.raises(UserError, match=r"stranger\.toml") as refused:
         read_issues(path)
     assert said in str(refused.value)

@@ -11,11 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal
-
-import numpy as np
 
 from edgeflare.conform.findings.accepted_findings import (
     BEYOND,
@@ -25,10 +22,10 @@ from edgeflare.conform.findings.accepted_findings import (
 )
 from edgeflare.conform.findings.fault_condition import FaultCondition, condition_fault
 from edgeflare.conform.findings.finding_evidence import FindingKey
+from edgeflare.conform.findings.issue_probes import GraphProbe, IssueProbe, ProbedOperator
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operator_specification import OperatorSpecification
-from edgeflare.conform.specification.parameter import Configuration, Setting
+from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.errors import UserError, suggestion
 from edgeflare.keyword_settings import constructed
@@ -46,15 +43,7 @@ State = Literal["open", "closed", "merged"]
 
 _MOST_ISSUES: Final = 1000
 _MOST_TEXT: Final = 400
-_MOST_SETTINGS: Final = 64
-_MOST_VALUES: Final = 2**16
-"""Bounds of a file, of a text, of a probe's settings, and of the values of its largest tensor."""
-
-_MOST_PRODUCT: Final = 2**22
-"""Bound of the product of a probe's sizes, above which its constants are not even built. Sizes that
-a model does not multiply, such as strides, are in it."""
-
-_TOO_LARGE: Final = f"probe: its model is larger than {_MOST_VALUES:,} values: shrink it"
+"""Bounds of a file, and of a text."""
 
 _THREAD: Final = re.compile(r"[A-Za-z][\w.-]*#\d{1,7}")
 _MONTH: Final = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
@@ -64,83 +53,6 @@ _PACKAGE: Final = "ai-edge-litert"
 
 _BEFORE: Final = "tflite-runtime"
 """The package that it followed: each of its versions is older."""
-
-
-@dataclass(frozen=True, slots=True)
-class IssueProbe:
-    """A least model of one operator that shows an issue, as `edgeflare conform` builds it.
-
-    Attributes:
-        type: the operator's type.
-        settings: a setting for each parameter.
-        constants: seed of the values of its constants and operands.
-        times: how often it is tried at most: a kernel that reads memory which nothing wrote does
-            not fail each time.
-
-    """
-
-    type: str
-    settings: Mapping[str, Any]
-    constants: int = 0
-    times: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse what is out of bounds.
-
-        Raises:
-            UserError: it is.
-
-        """
-        if not 0 <= self.constants < 2**32:
-            raise UserError(f"constants is {self.constants}: write a whole number below 2^32")
-        if not 1 <= self.times <= 10:
-            raise UserError(f"times is {self.times}: write 1 to 10")
-        if len(self.settings) > _MOST_SETTINGS:
-            raise UserError(f"settings are {len(self.settings)}, more than {_MOST_SETTINGS}")
-
-    @property
-    def configuration(self) -> Configuration:
-        """The settings as operators take them."""
-        return {
-            name: tuple(setting) if isinstance(setting, list) else setting
-            for name, setting in self.settings.items()
-        }
-
-    def require_valid(self, operator: str) -> None:
-        """Refuse settings that are no small valid model of an operator.
-
-        Raises:
-            UserError: they are none.
-
-        """
-        specification, settings = known_operators()[operator], self.configuration
-        self._require_bounded(specification)
-        try:
-            wrong = specification.invalid(self.type, settings)
-        except (TypeError, ValueError, IndexError) as error:  # settings of another kind
-            wrong = str(error)
-        if wrong is not None:
-            raise UserError(
-                f"probe: {wrong}: `edgeflare conform --list --ops {operator}` shows all"
-            )
-        graph = specification.build(self.type, settings, np.random.default_rng(self.constants))
-        if any(prod(value.shape) > _MOST_VALUES for value in graph.values):
-            raise UserError(_TOO_LARGE)
-
-    def _require_bounded(self, specification: OperatorSpecification) -> None:
-        """Refuse settings of which no model may be built: what is no number, and what is huge."""
-        known = specification.parameters(self.type) if self.type in specification.types else ()
-        scales = {parameter.name for parameter in known if parameter.kind == "quantization"}
-        numbers = 1
-        for name, setting in self.configuration.items():
-            several = setting if isinstance(setting, tuple) else ()
-            for number in several:
-                if not isinstance(number, int):
-                    raise UserError(f"probe: {name} has {number!r}: write whole numbers")
-            single = (setting,) if isinstance(setting, int) and name not in scales else ()
-            numbers *= prod(max(1, abs(number)) for number in (*several, *single))
-        if numbers > _MOST_PRODUCT:
-            raise UserError(_TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +80,8 @@ class KnownIssue:
         work_around: what to do instead; empty where nothing is known.
         verified: whether EdgeFlare's authors saw it themselves.
         note: what else is known.
-        probe: a model that shows it; None where no model of one operator does.
+        probe: a model of one operator that shows it; None where none does.
+        graph: a model of operators that are right alone and wrong together; None of one operator.
 
     """
 
@@ -189,6 +102,7 @@ class KnownIssue:
     verified: bool = False
     note: str = ""
     probe: IssueProbe | None = None
+    graph: GraphProbe | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no entry.
@@ -243,6 +157,11 @@ class KnownIssue:
                 raise UserError(f"condition: {error}") from None
             if fault := condition_fault((operator, type_), condition):
                 raise UserError(f"condition: {fault}")
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether there is a model that shows it."""
+        return self.probe is not None or self.graph is not None
 
     @property
     def name(self) -> str:
@@ -373,7 +292,21 @@ def _issue(table: Mapping[str, Any], where: str) -> KnownIssue:
     probe = table.get("probe")
     if isinstance(probe, dict):
         table = {**table, "probe": constructed(IssueProbe, probe, f"{where}: probe")}
+    graph = table.get("graph")
+    if isinstance(graph, dict):
+        table = {**table, "graph": _graph(graph, f"{where}: graph")}
     return constructed(KnownIssue, table, where)
+
+
+def _graph(graph: Mapping[str, Any], where: str) -> GraphProbe:
+    several = graph.get("operators")
+    if not isinstance(several, list) or not all(isinstance(each, dict) for each in several):
+        raise UserError(f"{where}: operators are no tables")
+    operators = [
+        constructed(ProbedOperator, each, f"{where}: operator {number}")
+        for number, each in enumerate(several)
+    ]
+    return constructed(GraphProbe, {**graph, "operators": operators}, where)
 
 
 @cache

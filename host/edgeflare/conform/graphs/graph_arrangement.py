@@ -16,6 +16,10 @@ ALSO: Final = "also "
 """The beginning of what is said of a finding's other graphs besides how they hang together."""
 
 
+INVOKED: Final = "invoked "
+"""The beginning of what is said of the order of invocations."""
+
+
 def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
     """Return how the operators of a graph hang together, in words that stand for conditions.
 
@@ -26,7 +30,7 @@ def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
         invocation: how it is invoked; empty for its rows in their order.
 
     """
-    asked = (f"invoked {invocation}",) if invocation else ()
+    asked = (f"{INVOKED}{invocation}",) if invocation else ()
     wired = (*_outputs(graph), *_reads(graph), *_views(graph), *_variables(graph))
     return tuple(dict.fromkeys((*wired, *asked)))
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import run_padded
+from edgeflare.conform.graphs.graph_arrangement import INVOKED
 from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
@@ -50,6 +51,12 @@ class JudgedGraph:
         return self.judgement is not None and self.judgement.is_finding
 
 
+def invocation_told(arrangement: Sequence[str]) -> Invocation:
+    """Return how a finding's graph is invoked, by what is said of how it hangs together."""
+    told = {line.removeprefix(INVOKED) for line in arrangement if line.startswith(INVOKED)}
+    return next((invocation for invocation in INVOCATIONS if invocation in told), "")
+
+
 def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> list[JudgedGraph]:
     """Run graphs on the device, their operators one by one and all of them.
 
@@ -80,6 +87,26 @@ def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
         for at, (said, answers) in zip(places, judged, strict=True):
             found[at] = replace(found[at], judgement=said, invocation=invocation, answers=answers)
     return found
+
+
+def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") -> KernelJudgement:
+    """Return whether a graph answers on some kernels as its operators one by one there.
+
+    Args:
+        model: the graph, and what it is given.
+        arm: the kernels.
+        invocation: how it is invoked.
+
+    Raises:
+        InfrastructureError: the arm is lost.
+
+    """
+    (trace,) = traced([model], arm)
+    if (expected := trace.expected(model.graph)) is None:
+        detail = next(iter(trace.failures.values())).detail
+        return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
+    (answer,) = _answers([model], arm, invocation)
+    return judged_whole(model, answer, expected)
 
 
 JudgedWhole = tuple[KernelJudgement | None, Mapping[str, ModelAnswer]]
