@@ -70,6 +70,10 @@ class PlantedDevice:
         """Run models each by itself; see `KernelArm`."""
         return self.run(models) if packed else []
 
+    def on_other_threads(self) -> KernelArm | None:
+        """Return nothing: no fault shows on other threads alone."""
+        return None
+
     def close(self) -> None:
         """Close nothing: the kernels are everybody's."""
 
@@ -205,6 +209,9 @@ class _SameKernels:
         self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
     ) -> list[ModelAnswer]:
         return self.arm.run_alone(models, packed)
+
+    def on_other_threads(self) -> KernelArm | None:
+        return None
 
     def close(self) -> None:
         self.arm.close()

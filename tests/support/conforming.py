@@ -110,6 +110,10 @@ class ExactArm:
         self.alone += models
         return [self._answer(one) for one in models]
 
+    def on_other_threads(self) -> ExactArm | None:
+        """Return nothing: it has no threads."""
+        return None
+
     def close(self) -> None:
         """Do nothing."""
 

@@ -226,6 +226,9 @@ class LostPlace:
             raise DeviceLost("pulled the plug")
         return WrappedEvaluator(self._inner.open(path), self._batches if number == 1 else ())
 
+    def on_other_threads(self) -> None:
+        return None
+
     def recover(self) -> None:
         self.log.append("recover")
 

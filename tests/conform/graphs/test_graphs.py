@@ -128,6 +128,29 @@ class _Clobbering(ExactArm):
         return ModelAnswer(tuple(-one - 1 if at in lost else one for at, one in outputs))
 
 
+class _Unthreaded(ExactArm):
+    """A device whose ADD is wrong on other threads, if its result is read."""
+
+    def on_other_threads(self) -> ExactArm:
+        return _Clobbering(self.name)
+
+
+def test_a_graph_that_is_wrong_on_other_threads_alone_is_found(tmp_path: Path) -> None:
+    nodes = (GraphNode("ADD", (0, 1), (2,), {"fusedActivationFunction": "NONE"}),)
+    axes = GraphValue("int32", (1,)).constant(np.array([1]))
+    total = GraphNode("SUM", (2, 3), (4,), {"keepDims": False})
+    values = (TENSOR, TENSOR, TENSOR, axes, GraphValue("float32", (2,)))
+    model = _posed(OperatorGraph(values, (*nodes, total), (0, 1), (2, 4)))
+    arms = (_Unthreaded(), ExactArm("xnnpack"))
+    (judged,) = judge_graphs([model], arms)
+    assert judged.judgement is not None
+    assert (judged.fails, judged.invocation) == (True, "on another number of threads")
+    findings = GraphFindings([FailingGraph(model, judged.judgement, judged.invocation)], arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    assert "invoked on another number of threads" in found.arrangement
+
+
 class _Late(ExactArm):
     """A device that reads a variable once it was assigned for the last time."""
 

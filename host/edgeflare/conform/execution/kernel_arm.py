@@ -92,5 +92,11 @@ class KernelArm(Protocol):
 
         """
 
+    def on_other_threads(self) -> KernelArm | None:
+        """Return the same kernels on another number of threads; None where they are told none.
+
+        It is closed with this one.
+        """
+
     def close(self) -> None:
         """Release what runs models. Closing twice is no error."""

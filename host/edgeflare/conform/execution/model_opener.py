@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,11 +14,19 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.tflite import open_tflite
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 from edgeflare_protos.limits import PAYLOAD_LIMIT_BYTES
+
+_SEVERAL_THREADS: Final = 4
+"""Threads where a profile has one: more than the cores of a small board, and than rows of most
+small tensors."""
 
 HOST_KERNELS: Final = TFLITE_KERNEL_SETS
 """The host's kernel sets, the twin's own first."""
+
+
+def _other_threads(threads: int) -> int:
+    return 1 if threads > 1 else _SEVERAL_THREADS
 
 
 class LoadRefused(Exception):  # noqa: N818 - an answer about the models, not an accident
@@ -48,6 +56,9 @@ class ModelOpener(Protocol):
 
         """
 
+    def on_other_threads(self) -> ModelOpener | None:
+        """Return what loads files to run on another number of threads; None where none is told."""
+
     def recover(self) -> None:
         """Bring a lost device back."""
 
@@ -61,12 +72,14 @@ class HostOpener:
         launcher: the command that starts a worker's Python; None for this one.
         input_seconds: the time that a model may take for one row before it counts as a hang; no
             more than the 10 s that the agent's runtime allows.
+        threads: of the interpreter.
 
     """
 
     name: Kernels
     launcher: Sequence[str] | None = None
     input_seconds: float = 10.0
+    threads: int = 1
 
     @property
     def payload_limit_bytes(self) -> int:
@@ -76,10 +89,14 @@ class HostOpener:
     def open(self, path: Path) -> Evaluator:
         """Load a file; see `ModelOpener`."""
         try:
-            return open_tflite(path, self.name, launcher=self.launcher)
+            return open_tflite(path, self.name, threads=self.threads, launcher=self.launcher)
         except UserError as error:
             # The cause is the runtime's own complaint, without advice on one user's file.
             raise LoadRefused(str(error.__cause__ or error)) from error
+
+    def on_other_threads(self) -> HostOpener:
+        """See `ModelOpener`."""
+        return replace(self, threads=_other_threads(self.threads))
 
     def recover(self) -> None:
         """See `ModelOpener`; the host is never lost."""
@@ -94,12 +111,14 @@ class DeviceOpener:
         device: connected; its owner closes it.
         stopped: whether the user does not want to wait for a lost device any longer.
         most_input_seconds: what is enough for small models, where the profile allows more.
+        threads: of the interpreter; None for what the profile says.
 
     """
 
     device: Device
     stopped: Callable[[], bool] = lambda: False
     most_input_seconds: float = inf
+    threads: int | None = None
 
     @property
     def name(self) -> str:
@@ -121,10 +140,17 @@ class DeviceOpener:
         profile = self.device.profile
         try:
             # Not as a session that the device keeps: hundreds come and go, and none comes back.
-            return self.device.open_as(path, profile.kernels, profile.threads)
+            return self.device.open_as(path, profile.kernels, self.threads or profile.threads)
         except UserError as error:
             told = str(error).removeprefix(f"{path}: ").removeprefix(f"{profile.name}: ")
             raise LoadRefused(printable(told)) from error
+
+    def on_other_threads(self) -> DeviceOpener | None:
+        """See `ModelOpener`."""
+        profile = self.device.profile
+        if not KERNEL_SETS[profile.kernels].threads:
+            return None
+        return replace(self, threads=_other_threads(self.threads or profile.threads))
 
     def recover(self) -> None:
         """Bring the device back; see `ModelOpener`."""

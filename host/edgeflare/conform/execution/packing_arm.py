@@ -48,8 +48,9 @@ class PackingArm:
         self._limits = limits or PackLimits()
         row_bytes = min(self._limits.row_bytes, opener.payload_limit_bytes)
         self._limits = replace(self._limits, row_bytes=row_bytes)
-        self._runner = PackRunner(opener)
+        self._opener, self._runner = opener, PackRunner(opener)
         self._history = FailureHistory()
+        self._on_other_threads: PackingArm | None = None
 
     @property
     def processes(self) -> int:
@@ -73,9 +74,19 @@ class PackingArm:
             for model, before, now in zip(models, packed, compared, strict=True)
         ]
 
+    def on_other_threads(self) -> PackingArm | None:
+        """Return the same kernels on another number of threads; see `KernelArm`."""
+        opener = self._opener.on_other_threads()
+        if self._on_other_threads is None and opener is not None:
+            self._on_other_threads = PackingArm(opener, self._limits)
+            self._on_other_threads.name = self.name
+        return self._on_other_threads
+
     def close(self) -> None:
         """Release what it has; closing twice is no error."""
         self._runner.close()
+        if self._on_other_threads is not None:
+            self._on_other_threads.close()
 
     def _depends(self, model: PosedModel, alone: ModelAnswer) -> bool:
         """Return whether a model answers otherwise than alone beside any others.

@@ -15,14 +15,16 @@ from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
-Invocation = Literal["", "in another order"]
-"""How a graph is invoked: its rows in their order, or backwards."""
+Invocation = Literal["", "in another order", "on another number of threads"]
+"""How a graph is invoked: its rows in their order, or backwards, or on other threads."""
 
-_ORDERED = 3
-"""Operators of a graph from which on it is invoked in another order, too: no smaller one was ever
-seen to mind, and on an accelerator that takes as long as another pair."""
+_THREADED: Invocation = "on another number of threads"
 
-INVOCATIONS: tuple[Invocation, ...] = ("", "in another order")
+_LEAST: Mapping[Invocation, int] = {"": 0, "in another order": 3, _THREADED: 2}
+"""Operators of a graph from which on it is invoked so: no smaller one was ever seen to mind its
+order, and on an accelerator that takes as long as another pair."""
+
+INVOCATIONS: tuple[Invocation, ...] = ("", "in another order", _THREADED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,14 @@ def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
         for model, trace in zip(models, traces, strict=True)
     ]
     for invocation in INVOCATIONS:
+        if invocation == _THREADED and arms[0].on_other_threads() is None:
+            continue
         places = [
             at
             for at, trace in enumerate(traces)
             if trace.expected(models[at].graph) is not None
             and not found[at].fails
-            and (not invocation or len(models[at].graph.nodes) >= _ORDERED)
+            and (len(models[at].graph.nodes) >= _LEAST[invocation])
         ]
         several = [models[at] for at in places]
         expected = [found[at].expected for at in places]
@@ -177,9 +181,12 @@ def _answers(
     models: Sequence[PosedModel], arm: KernelArm, invocation: Invocation
 ) -> list[ModelAnswer]:
     """Return an arm's answers to graphs, in the order of their rows however they are invoked."""
-    asked = [model if not invocation else _backwards(model) for model in models]
+    if invocation == _THREADED:
+        arm = arm.on_other_threads() or arm
+    backwards = invocation == "in another order"
+    asked = [_backwards(model) if backwards else model for model in models]
     answers = [by_arm[arm.name] for by_arm in run_padded([arm], asked)]
-    if not invocation:
+    if not backwards:
         return answers
     return [
         replace(answer, outputs=tuple(values[::-1].copy() for values in answer.outputs))
