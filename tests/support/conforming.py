@@ -114,6 +114,11 @@ class ExactArm:
         """Return nothing: it has no threads."""
         return None
 
+    def without_reset(self, rows: int) -> ExactArm | None:
+        """Return nothing: it keeps no states."""
+        del rows
+        return None
+
     def close(self) -> None:
         """Do nothing."""
 

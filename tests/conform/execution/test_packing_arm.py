@@ -229,6 +229,9 @@ class LostPlace:
     def on_other_threads(self) -> None:
         return None
 
+    def for_clips(self, frames: int) -> LostPlace:
+        raise NotImplementedError
+
     def recover(self) -> None:
         self.log.append("recover")
 

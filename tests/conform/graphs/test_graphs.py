@@ -151,6 +151,43 @@ def test_a_graph_that_is_wrong_on_other_threads_alone_is_found(tmp_path: Path) -
     assert "invoked on another number of threads" in found.arrangement
 
 
+class _Forgetful(ExactArm):
+    """A device that resets states between invocations, whatever it is asked."""
+
+    def without_reset(self, rows: int) -> ExactArm:
+        del rows
+        return self
+
+
+STATEFUL = chosen_cells(("LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"), ("float32",))
+
+
+def test_a_state_that_is_lost_between_invocations_is_found(tmp_path: Path) -> None:
+    models = GraphDrawing(STATEFUL, np.random.default_rng(0)).ask(12)
+    arms = (_Forgetful(), ExactArm("xnnpack"))
+    judged = judge_graphs(models, arms)
+    failing = [
+        FailingGraph(model, one.judgement, one.invocation)
+        for model, one in zip(models, judged, strict=True)
+        if one.judgement is not None and one.fails
+    ]
+    assert {one.model.graph.nodes[0].operator for one in failing} == {cell[0] for cell in STATEFUL}
+    findings = GraphFindings(failing, arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    found = findings.stored([1, 2], RunDirectory(tmp_path), ())
+    told = "invoked again without a reset of its state"
+    assert all(told in one.arrangement for one in found)
+
+
+@pytest.mark.slow
+def test_kernels_keep_states_from_one_invocation_to_the_next(host: Sequence[PackingArm]) -> None:
+    models = GraphDrawing(STATEFUL, np.random.default_rng(1)).ask(8)
+    judged = judge_graphs(models, host)
+    told = {one.invocation for one in judged if one.judgement is not None}
+    assert "again without a reset of its state" in told
+    assert not any(one.fails for one in judged)
+
+
 class _Late(ExactArm):
     """A device that reads a variable once it was assigned for the last time."""
 

@@ -54,6 +54,7 @@ class CulpritSearch:
         models: Sequence[PosedModel],
         limits: PackLimits,
         patience_seconds: float,
+        frames: int = 0,
     ) -> None:
         """Begin with nothing answered.
 
@@ -64,6 +65,7 @@ class CulpritSearch:
             limits: limits of a pack.
             patience_seconds: time that a model alone may take for one row, besides its
                 arithmetic.
+            frames: see `ModelPack`.
 
         """
         self._runner = runner
@@ -74,6 +76,7 @@ class CulpritSearch:
         self._models = [*models, *history.witnesses(rows)]
         self._limits = limits
         self._patience_seconds = patience_seconds
+        self._frames = frames
         self._answers: dict[int, ModelAnswer] = {}
         self._puzzles: list[Sequence[int]] = []
         self._suspected: dict[int, float] = {}
@@ -243,7 +246,7 @@ class CulpritSearch:
         return self._runner.run(self._pack(places), seconds + row_seconds(models))
 
     def _pack(self, places: Sequence[int]) -> ModelPack:
-        return ModelPack([self._models[at] for at in places])
+        return ModelPack([self._models[at] for at in places], self._frames)
 
     def _note(self, places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
         for at, answer in zip(places, answers, strict=True):

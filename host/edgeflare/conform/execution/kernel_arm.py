@@ -98,5 +98,15 @@ class KernelArm(Protocol):
         It is closed with this one.
         """
 
+    def without_reset(self, rows: int) -> KernelArm | None:
+        """Return the same kernels, which keep states from one row of a model to the next.
+
+        It is closed with this one. None where they cannot.
+
+        Args:
+            rows: how many rows each model has that it runs.
+
+        """
+
     def close(self) -> None:
         """Release what runs models. Closing twice is no error."""

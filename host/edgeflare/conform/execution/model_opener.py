@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from edgeflare.devices.device import Device
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.evaluator import Evaluator, Invocation
 from edgeflare.models.tflite import open_tflite
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
@@ -59,6 +59,9 @@ class ModelOpener(Protocol):
     def on_other_threads(self) -> ModelOpener | None:
         """Return what loads files to run on another number of threads; None where none is told."""
 
+    def for_clips(self, frames: int) -> ModelOpener:
+        """Return what loads files that go through so many frames before a state is reset."""
+
     def recover(self) -> None:
         """Bring a lost device back."""
 
@@ -73,6 +76,7 @@ class HostOpener:
         input_seconds: the time that a model may take for one row before it counts as a hang; no
             more than the 10 s that the agent's runtime allows.
         threads: of the interpreter.
+        frames: frames of a clip, which is one input then; 0 where it is none.
 
     """
 
@@ -80,6 +84,7 @@ class HostOpener:
     launcher: Sequence[str] | None = None
     input_seconds: float = 10.0
     threads: int = 1
+    frames: int = 0
 
     @property
     def payload_limit_bytes(self) -> int:
@@ -89,7 +94,8 @@ class HostOpener:
     def open(self, path: Path) -> Evaluator:
         """Load a file; see `ModelOpener`."""
         try:
-            return open_tflite(path, self.name, threads=self.threads, launcher=self.launcher)
+            called = Invocation(frames=self.frames)
+            return open_tflite(path, self.name, called, self.threads, self.launcher)
         except UserError as error:
             # The cause is the runtime's own complaint, without advice on one user's file.
             raise LoadRefused(str(error.__cause__ or error)) from error
@@ -97,6 +103,10 @@ class HostOpener:
     def on_other_threads(self) -> HostOpener:
         """See `ModelOpener`."""
         return replace(self, threads=_other_threads(self.threads))
+
+    def for_clips(self, frames: int) -> HostOpener:
+        """See `ModelOpener`."""
+        return replace(self, frames=frames)
 
     def recover(self) -> None:
         """See `ModelOpener`; the host is never lost."""
@@ -112,6 +122,7 @@ class DeviceOpener:
         stopped: whether the user does not want to wait for a lost device any longer.
         most_input_seconds: what is enough for small models, where the profile allows more.
         threads: of the interpreter; None for what the profile says.
+        frames: frames of a clip, which is one input then; 0 where it is none.
 
     """
 
@@ -119,6 +130,7 @@ class DeviceOpener:
     stopped: Callable[[], bool] = lambda: False
     most_input_seconds: float = inf
     threads: int | None = None
+    frames: int = 0
 
     @property
     def name(self) -> str:
@@ -140,7 +152,8 @@ class DeviceOpener:
         profile = self.device.profile
         try:
             # Not as a session that the device keeps: hundreds come and go, and none comes back.
-            return self.device.open_as(path, profile.kernels, self.threads or profile.threads)
+            threads, called = self.threads or profile.threads, Invocation(frames=self.frames)
+            return self.device.open_as(path, profile.kernels, threads, called)
         except UserError as error:
             told = str(error).removeprefix(f"{path}: ").removeprefix(f"{profile.name}: ")
             raise LoadRefused(printable(told)) from error
@@ -151,6 +164,10 @@ class DeviceOpener:
         if not KERNEL_SETS[profile.kernels].threads:
             return None
         return replace(self, threads=_other_threads(self.threads or profile.threads))
+
+    def for_clips(self, frames: int) -> DeviceOpener:
+        """See `ModelOpener`."""
+        return replace(self, frames=frames)
 
     def recover(self) -> None:
         """Bring the device back; see `ModelOpener`."""

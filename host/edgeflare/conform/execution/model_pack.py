@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from threading import Lock
 
@@ -71,8 +71,15 @@ class ModelPack:
 
     """
 
-    def __init__(self, models: Sequence[PosedModel]) -> None:
-        self.models = tuple(models)
+    def __init__(self, models: Sequence[PosedModel], frames: int = 0) -> None:
+        """Lay models side by side.
+
+        Args:
+            models: in the order in which they run.
+            frames: rows of each, where all are the frames of one clip; 0 where each is an input.
+
+        """
+        self.models, self._frames = tuple(models), frames
         self._graphs = [model.graph for model in models]
         self._operands: list[Values] = [operand for model in models for operand in model.operands]
         given = any(graph.values[at].size for graph in self._graphs for at in graph.inputs)
@@ -88,7 +95,9 @@ class ModelPack:
         return pack_file(self._graphs)
 
     def rows(self, signature: Signature) -> NDArray[np.generic]:
-        """Return the operands of all models: (rows, *row), see `pack_rows`."""
+        """Return the operands of all models: (rows, *row), see `pack_rows`; one row of a clip."""
+        if self._frames:
+            return pack_rows(signature.inputs, [rows[np.newaxis] for rows in self._operands])
         return pack_rows(signature.inputs, self._operands)
 
     def answers(
@@ -101,7 +110,10 @@ class ModelPack:
             outputs: (rows, size of one row), see `RawBatch`.
 
         """
+        results: Iterator[tuple[Tensor, NDArray[np.uint8]]]
         results = iter(_results(signature.outputs, outputs))
+        if self._frames:
+            results = (_by_frame(*result) for result in results)
         return tuple(
             _answer(model, [next(results) for _ in model.graph.outputs]) for model in self.models
         )
@@ -219,6 +231,12 @@ def _results(
         stop = start + tensor_bytes(tensor)
         yield tensor, raw[:, start:stop]
         start = stop
+
+
+def _by_frame(tensor: Tensor, raw: NDArray[np.uint8]) -> tuple[Tensor, NDArray[np.uint8]]:
+    """Return a clip's result as that of one frame, with a row for each."""
+    frames, *shape = tensor.shape
+    return replace(tensor, shape=tuple(shape)), raw.reshape(frames, -1)
 
 
 def _answer(model: PosedModel, results: Sequence[tuple[Tensor, NDArray[np.uint8]]]) -> ModelAnswer:

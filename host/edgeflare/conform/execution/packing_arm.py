@@ -35,12 +35,15 @@ class PackingArm:
 
     """
 
-    def __init__(self, opener: ModelOpener, limits: PackLimits | None = None) -> None:
+    def __init__(
+        self, opener: ModelOpener, limits: PackLimits | None = None, frames: int = 0
+    ) -> None:
         """Make an arm; nothing is loaded yet.
 
         Args:
             opener: loads files there.
             limits: limits of a file; what one message carries limits it besides.
+            frames: rows of each model, where the opener takes them as frames of one clip.
 
         """
         self.name = opener.name
@@ -50,7 +53,9 @@ class PackingArm:
         self._limits = replace(self._limits, row_bytes=row_bytes)
         self._opener, self._runner = opener, PackRunner(opener)
         self._history = FailureHistory()
+        self._frames = frames
         self._on_other_threads: PackingArm | None = None
+        self._for_clips: dict[int, PackingArm] = {}
 
     @property
     def processes(self) -> int:
@@ -82,11 +87,19 @@ class PackingArm:
             self._on_other_threads.name = self.name
         return self._on_other_threads
 
+    def without_reset(self, rows: int) -> PackingArm:
+        """Return the same kernels, which keep states between rows; see `KernelArm`."""
+        if rows not in self._for_clips:
+            arm = PackingArm(self._opener.for_clips(rows), self._limits, rows)
+            self._for_clips[rows] = arm
+        return self._for_clips[rows]
+
     def close(self) -> None:
         """Release what it has; closing twice is no error."""
         self._runner.close()
-        if self._on_other_threads is not None:
-            self._on_other_threads.close()
+        for arm in (self._on_other_threads, *self._for_clips.values()):
+            if arm is not None:
+                arm.close()
 
     def _depends(self, model: PosedModel, alone: ModelAnswer) -> bool:
         """Return whether a model answers otherwise than alone beside any others.
@@ -109,12 +122,14 @@ class PackingArm:
     ) -> bool:
         models = [model, *others]
         first, *rest = next_group(models, range(len(models)), lambda _: 0.0, self._limits)
-        pack = ModelPack([models[at] for at in (*rest, first)])
+        pack = ModelPack([models[at] for at in (*rest, first)], self._frames)
         outcome = self._runner.run(pack, self._patience_seconds + row_seconds(pack.models))
         return isinstance(outcome, RunFailure) or not _are_equal(outcome[-1], alone)
 
     def _answers(self, models: Sequence[PosedModel], limits: PackLimits) -> list[ModelAnswer]:
-        search = CulpritSearch(self._runner, self._history, models, limits, self._patience_seconds)
+        search = CulpritSearch(
+            self._runner, self._history, models, limits, self._patience_seconds, self._frames
+        )
         return search.answers()
 
 

@@ -15,6 +15,7 @@ from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.graphs.commonness import FIRST_TYPES, lateness, pair_lateness
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph
+from edgeflare.conform.graphs.kept_states import KEEPING
 from edgeflare.conform.graphs.operator_variants import (
     DrawnGraph,
     OperatorVariants,
@@ -40,6 +41,9 @@ _VIEW_CHAINS: Final = 4
 _TREES_EACH: Final = 4
 """Trees of pairs for each drawn graph: of a pair that is wrong there is one tree, and chains of
 views are found before."""
+
+_STATES: Final = 2
+"""Graphs of an operator with a state, besides one of plain settings."""
 
 _MOST_FAILURES: Final = 200
 """Draws in a row that make no graph, after which there is none left to draw."""
@@ -73,6 +77,7 @@ class GraphDrawing:
             self._answered_inputs(),
             self._singles(),
             self._residuals(),
+            self._states(),
             self._first_pairs(),
             self._triples(),
             self._both_results(),
@@ -139,6 +144,17 @@ class GraphDrawing:
             yield from residual.sums(cell)
             yield from residual.concatenations(cell)
             yield from residual.variables(cell)
+
+    def _states(self) -> Iterator[DrawnGraph]:
+        """Yield operators that keep a state from one invocation to the next, a few ways of each."""
+        for cell in self._shuffled([cell for cell in self._cells if cell[0] in KEEPING]):
+            for variant in self._variants[cell][:1]:
+                others = [self._ways.other_settings(variant) for _ in range(_STATES)]
+                for other in (variant, *others):
+                    builder = GraphBuilder(self._rng, self._graphs)
+                    written = builder.add_first(other.node)
+                    if written is not None:
+                        yield (other,), builder.posed(written)
 
     def _rescaled(self) -> Iterator[DrawnGraph]:
         """Yield quantized operators that read a tensor twice, with other scales of the result."""

@@ -10,21 +10,26 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, Posed
 from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.graphs.graph_arrangement import INVOKED
 from edgeflare.conform.graphs.graph_trace import traced
+from edgeflare.conform.graphs.kept_states import joined, joined_answer
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
-Invocation = Literal["", "in another order", "on another number of threads"]
-"""How a graph is invoked: its rows in their order, or backwards, or on other threads."""
+Invocation = Literal[
+    "", "in another order", "on another number of threads", "again without a reset of its state"
+]
+"""How a graph is invoked: its rows in their order, or backwards, or on other threads; or an
+operator with a state, which goes on from row to row."""
 
 _THREADED: Invocation = "on another number of threads"
+_KEPT: Invocation = "again without a reset of its state"
 
-_LEAST: Mapping[Invocation, int] = {"": 0, "in another order": 3, _THREADED: 2}
+_LEAST: Mapping[Invocation, int] = {"": 0, "in another order": 3, _THREADED: 2, _KEPT: 1}
 """Operators of a graph from which on it is invoked so: no smaller one was ever seen to mind its
 order, and on an accelerator that takes as long as another pair."""
 
-INVOCATIONS: tuple[Invocation, ...] = ("", "in another order", _THREADED)
+INVOCATIONS: tuple[Invocation, ...] = ("", "in another order", _THREADED, _KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
             if trace.expected(models[at].graph) is not None
             and not found[at].fails
             and (len(models[at].graph.nodes) >= _LEAST[invocation])
+            and (invocation != _KEPT or joined(models[at]) is not None)
         ]
         several = [models[at] for at in places]
         expected = [found[at].expected for at in places]
@@ -109,6 +115,9 @@ def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") ->
     if (expected := trace.expected(model.graph)) is None:
         detail = next(iter(trace.failures.values())).detail
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
+    if invocation == _KEPT:
+        ((said, _),) = _judged_kept([model], (arm, arm))
+        return said or KernelJudgement("right")
     (answer,) = _answers([model], arm, invocation)
     return judged_whole(model, answer, expected)
 
@@ -132,6 +141,8 @@ def judge_wholes(
         invocation: how they are invoked.
 
     """
+    if invocation == _KEPT:
+        return _judged_kept(models, arms)
     device, twin, *_ = arms
     found: list[JudgedWhole] = [
         (_judged(model, answer, results, None), {DEVICE: answer})
@@ -145,6 +156,33 @@ def judge_wholes(
         both = {**found[at][1], twin.name: answer}
         found[at] = _judged(models[at], both[DEVICE], expected[at], answer), both
     return _lost_again(models, expected, found, twin)
+
+
+def _judged_kept(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> list[JudgedWhole]:
+    """Run operators with a state that goes on from row to row, and with all rows as one sequence.
+
+    Nothing is said of other graphs.
+    """
+    device, twin, *_ = arms
+    found: list[JudgedWhole] = [(None, {})] * len(models)
+    long = {at: other for at, model in enumerate(models) if (other := joined(model)) is not None}
+    whole = run_padded([device], list(long.values()))
+    expected = {at: by_arm[device.name].outputs for at, by_arm in zip(long, whole, strict=True)}
+    for at, model in long.items():
+        answers: dict[str, ModelAnswer] = {}
+        for arm in (device, twin):
+            keeping = arm.without_reset(models[at].rows)
+            if keeping is None or not expected[at]:
+                break
+            (answers[arm.name],) = keeping.run([models[at]])
+            one = joined_answer(models[at], answers[arm.name])
+            theirs = None if arm is device else one
+            mine = joined_answer(models[at], answers[device.name])
+            said = _judged(model, mine, expected[at], theirs)
+            found[at] = said, answers
+            if said is None or not said.counted:
+                break
+    return found
 
 
 def _lost_again(
