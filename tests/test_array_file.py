@@ -52,10 +52,7 @@ def packed(content: bytes, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
 def test_arrays_are_what_numpy_wrote(array: Array, by_columns: bool) -> None:
     if by_columns:
         array = np.asfortranarray(array)
-    for read in (
-        read_npy(npy(array)),
-        read_npz(encode_npz({"a": array})).arrays["a"],
-    ):
+    for read in (read_npy(npy(array)), read_npz(encode_npz({"a": array})).arrays["a"]):
         assert read.dtype == array.dtype.newbyteorder("=")
         np.testing.assert_array_equal(read, array)
         assert read.flags.writeable

@@ -139,9 +139,7 @@ def test_all_commands_refuse_a_device_of_the_same_name_that_may_answer_otherwise
                 replace(conformed, device=provenance(device)), "runs/one"
             ),
             "repair": lambda device: resume_repair(
-                repair_of(DEVICE, monkeypatch, HOST),
-                repair_of(device, monkeypatch, HOST),
-                tmp_path,
+                repair_of(DEVICE, monkeypatch, HOST), repair_of(device, monkeypatch, HOST), tmp_path
             ),
             "explain": lambda device: trust_answers(begun, device),
         }

@@ -98,10 +98,7 @@ def test_a_worker_starts_in_a_folder_that_was_removed(
 
 
 def test_a_worker_leaves_nothing_open_that_is_the_servers(int8_model: Path) -> None:
-    with (
-        IsolatedModel.open(int8_model, OPTIONS),
-        IsolatedModel.open(int8_model, OPTIONS) as model,
-    ):
+    with IsolatedModel.open(int8_model, OPTIONS), IsolatedModel.open(int8_model, OPTIONS) as model:
         open_files = [str(one.readlink()) for one in Path(f"/proc/{model.worker_pid}/fd").iterdir()]
     assert not [one for one in open_files if one.startswith("socket:")]
     assert len({one for one in open_files if one.startswith("pipe:")}) == 3

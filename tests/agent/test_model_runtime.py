@@ -24,12 +24,7 @@ from edgeflare_agent.runtime.model_runtime import (
     offered_kernel_sets,
     runtime_with,
 )
-from edgeflare_protos.kernel_sets import (
-    KERNEL_SETS,
-    TFLITE_KERNEL_SETS,
-    Kernels,
-    RuntimePackage,
-)
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels, RuntimePackage
 from graph_writer import write_state_model
 
 CHOOSE = """

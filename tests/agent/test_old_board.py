@@ -35,10 +35,7 @@ def test_it_says_which_runtime_it_is(client: Any) -> None:
     assert (reply.runtime.name, reply.runtime.version) == ("tflite-runtime", "2.14.0")
 
 
-@pytest.mark.parametrize(
-    "kernels",
-    [KERNEL_SETS[name].number for name in TFLITE_KERNEL_SETS],
-)
+@pytest.mark.parametrize("kernels", [KERNEL_SETS[name].number for name in TFLITE_KERNEL_SETS])
 def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
     client: Any,
     kernels: int,

@@ -107,10 +107,7 @@ def test_guessing_is_slowed_down_and_the_host_gets_in_all_the_same(
             if number % 20 == 19:  # undisturbed by the guesser, streams too
                 AgentStub(host).Describe(DESCRIBE, metadata=right, timeout=200)
                 list(AgentStub(host).InferStream(iter([]), metadata=right, timeout=200))
-        assert set(codes) == {
-            grpc.StatusCode.UNAUTHENTICATED,
-            grpc.StatusCode.RESOURCE_EXHAUSTED,
-        }
+        assert set(codes) == {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
         profile = Profile(name="board", transport="address", address=address, token_file=token_file)
         connect_device(profile).close()
 

@@ -103,10 +103,7 @@ def test_every_cell_is_a_run_directory_of_its_own(whole: tuple[Path, Bench]) -> 
     ]
     for cell, document in bench.runs:
         assert load_document(RunDirectory(out / cell.run)) == document
-        assert (document.strategy, document.rng_seed) == (
-            cell.plan.strategy,
-            cell.plan.rng_seed,
-        )
+        assert (document.strategy, document.rng_seed) == (cell.plan.strategy, cell.plan.rng_seed)
         assert document.totals.seeds == 8
         assert document.stopped_by is None
     assert any(document.findings for _, document in bench.runs)

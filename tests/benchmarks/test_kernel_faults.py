@@ -13,11 +13,7 @@ import pytest
 
 import kernel_faults
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.conform.operator_graph import (
-    OperatorGraph,
-    Values,
-    side_by_side,
-)
+from edgeflare.conform.operator_graph import OperatorGraph, Values, side_by_side
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.core.tensor import pack_rows, unpack_rows

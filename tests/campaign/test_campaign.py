@@ -160,10 +160,7 @@ def test_an_interrupted_run_is_valid_and_goes_on_by_the_command_that_began_it(
 @FEW
 @given(total=st.integers(1, 2000), chains=st.sampled_from([1, 3, 64]))
 def test_the_bound_on_all_queries_holds_whatever_the_chains(
-    laboratory: Laboratory,
-    tmp_path_factory: pytest.TempPathFactory,
-    total: int,
-    chains: int,
+    laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory, total: int, chains: int
 ) -> None:
     laboratory.folder = tmp_path_factory.mktemp("runs")
     document = laboratory.run("run", total_queries=total, chains=chains)

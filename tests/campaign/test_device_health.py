@@ -183,8 +183,7 @@ def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
 
 
 def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_resume(
-    laboratory: Laboratory,
-    whole: WholeRun,
+    laboratory: Laboratory, whole: WholeRun
 ) -> None:
     laboratory.monitored = (scripted_device(),)
     drifted = forger(laboratory, {**dict.fromkeys(range(1, 4), 0.0), -1: 1.0})

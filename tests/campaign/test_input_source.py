@@ -122,10 +122,7 @@ def other_goal(header: RunHeader) -> RunHeader:
     ],
 )
 def test_one_of_something_else_is_refused(
-    screened: Laboratory,
-    refusal: Refusal,
-    change: Callable[[RunHeader], RunHeader],
-    said: str,
+    screened: Laboratory, refusal: Refusal, change: Callable[[RunHeader], RunHeader], said: str
 ) -> None:
     run = screened.folder / "screening"
     complaint = refusal(load, screened, run, change(header_of(run)))

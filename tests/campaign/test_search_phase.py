@@ -53,10 +53,7 @@ def test_a_resumed_run_is_given_the_same_passes(needs: list[int], total: int) ->
         allowance = following
 
 
-@given(
-    asks=st.lists(st.integers(1, 12), min_size=1, max_size=30),
-    total=st.integers(1, 5000),
-)
+@given(asks=st.lists(st.integers(1, 12), min_size=1, max_size=30), total=st.integers(1, 5000))
 def test_the_bound_holds_for_chains_that_ask_several_queries_at_once(
     asks: list[int], total: int
 ) -> None:

@@ -215,9 +215,7 @@ def test_a_device_cools_down_while_the_other_ends_its_chains(two_devices: Labora
     assert untimed(document) == untimed(whole)
 
 
-def test_a_canary_is_asked_again_while_the_other_device_cools_down(
-    two_devices: Laboratory,
-) -> None:
+def test_a_canary_is_asked_again_while_the_other_device_cools_down(two_devices: Laboratory) -> None:
     whole, first = undisturbed(two_devices, "hot")
     hot = HotUntilDone(first)
     (canary,) = ImageEncoder(Preprocess(), SIGNATURE.input).encode(two_devices.images[:1])
@@ -244,9 +242,7 @@ def test_a_canary_is_asked_again_while_the_other_device_cools_down(
 
 
 @pytest.mark.slow
-def test_a_search_is_stopped_while_one_of_two_devices_cools_down(
-    two_devices: Laboratory,
-) -> None:
+def test_a_search_is_stopped_while_one_of_two_devices_cools_down(two_devices: Laboratory) -> None:
     whole = two_devices.run("undisturbed")
     hot = HotUntilDone(OtherDevice(two_devices.folder / "stopped", chains=-1))
     cool = scripted_device(canary_every=0)

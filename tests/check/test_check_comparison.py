@@ -54,12 +54,4 @@ def test_figures_that_no_gate_is_about_have_a_row_where_a_check_has_them() -> No
     assert "near" not in {name for name, *_ in comparison_table({"a": document(figures())}).rows}
 
 
-FIGURES = (
-    "right",
-    "changed",
-    "by kernels",
-    "SQNR by compression",
-    "bytes",
-    "median ms",
-    "near",
-)
+FIGURES = ("right", "changed", "by kernels", "SQNR by compression", "bytes", "median ms", "near")

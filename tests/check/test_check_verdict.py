@@ -123,11 +123,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
     [
         (figures(decisions=decisions(inputs=5)), "data", "5 inputs cannot decide anything"),
         (figures(data=data(label_order=ORDER)), "data", "labels have the classes in another order"),
-        (
-            figures(data=data(other_reading=READING)),
-            "data",
-            "97% of 64 inputs instead of 47%",
-        ),
+        (figures(data=data(other_reading=READING)), "data", "97% of 64 inputs instead of 47%"),
         (figures(data=data(right=31)), "data", "not better than guessing"),
         (figures(data=data(right=55)), "data", "not better than guessing"),
         (

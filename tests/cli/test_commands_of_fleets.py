@@ -18,12 +18,7 @@ import numpy as np
 import pytest
 
 from attempts_in_memory import BegunAttempt
-from attempts_of_this_process import (
-    AttemptsHere,
-    attempts_here,
-    call_commands_here,
-    made_attempt,
-)
+from attempts_of_this_process import AttemptsHere, attempts_here, call_commands_here, made_attempt
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from documents import Document
 from edgeflare.errors import InfrastructureError

@@ -136,9 +136,7 @@ def test_a_dry_run_says_what_it_takes(tmp_path: Path) -> None:
     assert "then rare events, about 100 device queries more, and at least about 45" in said.out
 
 
-def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(
-    surveyed: tuple[Path, str],
-) -> None:
+def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(surveyed: tuple[Path, str]) -> None:
     rare = survey_of(surveyed[0])["rare"]
     shells = len(rare["thresholds"]) + 1
     checks = 1 + 1 + 10  # the input asked again before the pilot, after it, and after repetitions

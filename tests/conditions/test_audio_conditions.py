@@ -220,10 +220,7 @@ def test_as_many_packets_are_lost_as_the_severity_says_and_all_of_lower_ones() -
 def test_a_window_is_shifted_either_way_and_filled_with_silence(severity: int) -> None:
     wave = np.arange(1, SAMPLE_RATE + 1).astype(np.int16)
     shift = round(SHIFT_SECONDS[severity - 1] * SAMPLE_RATE)
-    expected = {
-        (*wave[shift:].tolist(), *[0] * shift),
-        (*[0] * shift, *wave[:-shift].tolist()),
-    }
+    expected = {(*wave[shift:].tolist(), *[0] * shift), (*[0] * shift, *wave[:-shift].tolist())}
     drawn = range(20)
     heard = {
         tuple(shifted_window(wave, severity, np.random.default_rng(seed)).tolist())

@@ -97,10 +97,7 @@ def test_items_that_leave_together_arrive_together() -> None:
     assert arrivals(0.02, [0.0] * 100) == [(0.02, index) for index in range(100)]
 
 
-@given(
-    delay=st.floats(0, 10),
-    departures=st.lists(st.floats(0, 100), min_size=1).map(sorted),
-)
+@given(delay=st.floats(0, 10), departures=st.lists(st.floats(0, 100), min_size=1).map(sorted))
 def test_each_item_arrives_the_delay_after_it_left(delay: float, departures: list[float]) -> None:
     expected = [(departure + delay, index) for index, departure in enumerate(departures)]
 

@@ -179,10 +179,7 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             "input_timeout_seconds = 0",
             "input_timeout_seconds = 0: expected a number from 0.01 to 3600",
         ),
-        (
-            "input_timeout_seconds = inf",
-            "input_timeout_seconds is inf: write a finite number",
-        ),
+        ("input_timeout_seconds = inf", "input_timeout_seconds is inf: write a finite number"),
         (
             'thermal_zones = "cpu"',
             'thermal_zones = "cpu": expected a list of names, for example ["cpu-thermal", "cpu*"]',
@@ -220,10 +217,7 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'host = "-oProxyCommand=x"',
             'host = "-oProxyCommand=x": expected what `ssh` is to connect to, "[USER@]HOST[:PORT]"',
         ),
-        (
-            "delegate_options = { a = 1 }",
-            "delegate_options = {'a': 1}: expected a table of texts",
-        ),
+        ("delegate_options = { a = 1 }", "delegate_options = {'a': 1}: expected a table of texts"),
         (
             'transport = "emulated"\nkernels = "gpu"\ndelegate = "libvendor.so"',
             'delegate: belongs to kernels = "xnnpack", "builtin" or "reference", but this'

@@ -307,10 +307,7 @@ def test_an_answer_that_was_damaged_on_its_way_is_not_believed(
         return [first, *rest]
 
     monkeypatch.setattr(Connection, "capture", damaged)
-    with (
-        device.probe(CONTENT) as probe,
-        pytest.raises(DeviceLost, match="a reply arrived damaged"),
-    ):
+    with device.probe(CONTENT) as probe, pytest.raises(DeviceLost, match="a reply arrived damaged"):
         probe.run([example_input()])
 
 

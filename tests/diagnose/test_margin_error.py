@@ -141,8 +141,7 @@ def write_layers(path: Path, layers: list[NDArray[np.float32]], shape: tuple[int
 
 @pytest.mark.parametrize("faulty", range(3))
 @pytest.mark.parametrize(
-    "task",
-    ["classification", "detection", "regression", "segmentation", "threshold", "transcript"],
+    "task", ["classification", "detection", "regression", "segmentation", "threshold", "transcript"]
 )
 def test_the_layer_with_the_fault_has_the_largest_share(
     task: str, faulty: int, tmp_path: Path

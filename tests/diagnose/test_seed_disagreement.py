@@ -34,8 +34,7 @@ from tampering import COMPRESSED, class_reader, signature_of
 
 SIDE, CLASSES = 6, 5
 SIGNATURE = Signature(
-    (Tensor("image", (1, SIDE, SIDE, 3), "float32"),),
-    (Tensor("scores", (1, CLASSES), "float32"),),
+    (Tensor("image", (1, SIDE, SIDE, 3), "float32"),), (Tensor("scores", (1, CLASSES), "float32"),)
 )
 WEIGHTS = np.random.default_rng(3).normal(size=(SIDE * SIDE * 3, CLASSES)).astype(np.float32)
 WEIGHTS -= WEIGHTS.mean(axis=0)  # else the image's brightness decides

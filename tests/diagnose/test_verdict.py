@@ -178,8 +178,7 @@ RULES: dict[tuple[Name, Which | None], list[Evidence]] = {
         table(0, "011", 1, others="0.."),
         table(0, "011", 1, others="0.1"),
         replace(
-            CONTRADICTORY,
-            host=tuple(replace(one, outputs=(7, 7)) for one in CONTRADICTORY.host),
+            CONTRADICTORY, host=tuple(replace(one, outputs=(7, 7)) for one in CONTRADICTORY.host)
         ),
         SILENT,
         table(0, "100", 1, "compiled-cpu", ".0.", twin="builtin"),
@@ -491,10 +490,7 @@ def test_objects_are_told_by_who_agrees() -> None:
     ):
         assert judge(evidence).why.startswith(why)
     unsure = of_faces(one, faces(0.625, 0.25))
-    assert (judge(unsure).name, judge(unsure).shares) == (
-        "compression",
-        MarginShares(1.0, 0.0),
-    )
+    assert (judge(unsure).name, judge(unsure).shares) == ("compression", MarginShares(1.0, 0.0))
     failed = replace(shaky(unsure, failure="crash", answer=None), recorded=())
     assert judge(failed).shares is None
 

@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.domain_registry import find_domain
-from edgeflare.domains.tokens_domain import (
-    REPLACEMENT,
-    TokensDomain,
-    TokenSpace,
-    load_token_seeds,
-)
+from edgeflare.domains.tokens_domain import REPLACEMENT, TokensDomain, TokenSpace, load_token_seeds
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, operators
 

@@ -167,7 +167,7 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
     assert runs.run(UNITS)
     assert [one.place for one in engine.begun].count(broken) == FAILURES
     assert [one.quarantined for one in runs.state.places] == [
-        *("", "the device does not answer", "", ""),
+        *("", "the device does not answer", "", "")
     ]
 
 

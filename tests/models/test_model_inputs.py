@@ -180,10 +180,7 @@ def test_what_cannot_be_searched_together_is_refused(refusal: Refusal) -> None:
             (MEANS, PairInput("worst", "array", {"lowest": -1.0, "highest": 5.0})),
             "need the same dtype, lowest, highest and level",
         ),
-        (
-            (PairInput("means", "array", BOUNDS, search=False),),
-            "search is false for every input",
-        ),
+        ((PairInput("means", "array", BOUNDS, search=False),), "search is false for every input"),
     ):
         assert said in refusal(PairInterface, inputs)
 

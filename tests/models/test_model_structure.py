@@ -390,9 +390,7 @@ def test_graphs_that_call_each_other_in_many_ways_come_to_an_end() -> None:
     assert model_variables(edited(calling), "theirs.tflite") == ()
 
 
-def test_levels_of_a_sparse_constant_that_claim_more_are_refused(
-    refusal: Refusal,
-) -> None:
+def test_levels_of_a_sparse_constant_that_claim_more_are_refused(refusal: Refusal) -> None:
     def claiming(_: Any, graph: Any) -> None:
         for tensor in graph.tensors:
             if tensor.sparsity is not None:

@@ -327,9 +327,7 @@ def written(tmp_path: Path) -> Written:
     return write
 
 
-def test_a_device_has_the_keys_that_it_says_and_else_those_of_the_pair(
-    written: Written,
-) -> None:
+def test_a_device_has_the_keys_that_it_says_and_else_those_of_the_pair(written: Written) -> None:
     own = """
     [device.task]
     threshold = 0.55

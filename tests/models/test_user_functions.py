@@ -242,9 +242,7 @@ def rows_of(decoding: PostProcessing, boxes: Any, scores: Any, **failures: Any) 
     return rows.made_of(GivenRows(np.zeros((len(boxes), 3))), batch)
 
 
-def test_rows_hold_what_the_function_made_of_the_real_values(
-    decoding: Decoding,
-) -> None:
+def test_rows_hold_what_the_function_made_of_the_real_values(decoding: Decoding) -> None:
     boxes = [[[10, 12, 14, 16], [20, 30, 40, 50]]] * 2
     batch = rows_of(decoding(DECODE), boxes, [[0.25, 0.75], [-1.0, -2.0]])
     first, second = batch.outputs.reshape(2, 4, 6)
@@ -257,9 +255,7 @@ def test_rows_hold_what_the_function_made_of_the_real_values(
     assert batch.failures == {}
 
 
-def test_the_function_is_not_asked_where_the_model_failed(
-    decoding: Decoding,
-) -> None:
+def test_the_function_is_not_asked_where_the_model_failed(decoding: Decoding) -> None:
     boxes = [[[0] * 4] * 2] * 3
     only_first = DECODE.replace("return", "assert scores[0, 0] == 1\n    return")
     scores = [[1.0, 1.0], [np.nan, 1.0], [2.0, 2.0]]
@@ -316,9 +312,7 @@ def test_an_exception_is_one_line_and_its_traceback_a_file(
     assert "Traceback" in Path(line.rpartition("its traceback is in ")[2]).read_text()
 
 
-def test_of_more_rows_than_there_are_places_the_best_count(
-    decoding: Decoding,
-) -> None:
+def test_of_more_rows_than_there_are_places_the_best_count(decoding: Decoding) -> None:
     scores = [0.1, 0.9, 0.3, 0.8, 0.5, 0.2]
     rows = [[0, 0, 1, 1, score, 0] for score in scores]
     made = decoding(f"def decode(outputs):\n    return {rows}\n")({})

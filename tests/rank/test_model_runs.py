@@ -211,14 +211,7 @@ def run(models: Models, out: Path, shrink: int) -> Ran:
 
     grid = Grid(("boundary",), (0, 1), "boundary", replace(SEARCH_PLAN, shrink=shrink))
     cells = list(
-        run_grid(
-            grid,
-            [models.pairs[2]],
-            out,
-            chains=SEEDS,
-            watch=watch,
-            interrupt=Interrupt(),
-        )
+        run_grid(grid, [models.pairs[2]], out, chains=SEEDS, watch=watch, interrupt=Interrupt())
     )
     paths = [out / cell.run for cell, _ in cells]
     return Ran(paths, [document for _, document in cells], read_runs(paths))

@@ -145,11 +145,7 @@ def test_one_that_is_replaced_while_it_is_read_stays_what_it_was(
 
 @pytest.mark.parametrize("kept", ["no room", "no folder"])
 def test_a_copy_without_room_is_said_with_what_helps(
-    path: Path,
-    writer: Database,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kept: str,
+    path: Path, writer: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:
     place = tmp_path / "temporary"
     place.mkdir()

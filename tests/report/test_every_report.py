@@ -37,11 +37,7 @@ from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.run_html import run_html
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_csv import run_csv
-from edgeflare.report.run_figures import (
-    count_kinds,
-    nearness_lines,
-    unmutated_lines,
-)
+from edgeflare.report.run_figures import count_kinds, nearness_lines, unmutated_lines
 from edgeflare.report.run_page import NOT_MEANT, coverage_blocks, print_run, run_page
 from edgeflare.report.run_suite import run_suite
 from edgeflare.run.run_directory import RunDirectory

@@ -46,9 +46,7 @@ def graph() -> Graph:
 
 
 def entry(
-    verdict: Verdict,
-    parting: KernelOnset | None = None,
-    loss: CompressionError | None = None,
+    verdict: Verdict, parting: KernelOnset | None = None, loss: CompressionError | None = None
 ) -> ExplainedFinding:
     """An entry of `explain.json`, as far as layers are concerned."""
     of = {"finding": finding_of(seed_id=12), "device": "emulated-builtin"}
@@ -133,10 +131,7 @@ def test_the_verdict_stands_in_the_name_and_at_the_onset(graph: Graph) -> None:
     finding = entry(KERNEL, parted(graph, [0, 0, 2, 2, 0, 0, 0, 4, 6, 8, 40], 2))
     one = read(model_explorer_overlay(finding, graph))["6-verdict.json"]
     assert one["name"] == "kernel (delegate) on emulated-builtin (seed 12)"
-    assert one["results"]["2"] == {
-        "value": "kernel (delegate); onset",
-        "bgColor": FULL["kernel"],
-    }
+    assert one["results"]["2"] == {"value": "kernel (delegate); onset", "bgColor": FULL["kernel"]}
     marked = values(one)
     assert (marked["0"], marked["3"], marked["4"]) == ("equal", "differs", "equal")
     maybe = entry(KERNEL, parted(graph, [0, 0, *[2] * 9], 2, first=False))

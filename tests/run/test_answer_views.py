@@ -140,9 +140,7 @@ def damaged(folder: Path, document: Document, change: dict[str, Any]) -> str:
     return str(refused.value)
 
 
-def test_distances_are_kept_with_the_values_of_each_arm(
-    regression: tuple[Path, Document],
-) -> None:
+def test_distances_are_kept_with_the_values_of_each_arm(regression: tuple[Path, Document]) -> None:
     folder, document = regression
     entries = [*document["deviating_seeds"], *document["findings"]]
     assert entries

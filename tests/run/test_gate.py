@@ -15,13 +15,7 @@ from edgeflare.core.answer import NO_VALUES, Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.report.entry_words import worst_first
-from edgeflare.run.gate import (
-    counting,
-    deviation_rate,
-    exceeds,
-    tie_harm,
-    ties_count,
-)
+from edgeflare.run.gate import counting, deviation_rate, exceeds, tie_harm, ties_count
 from edgeflare.run.harm import HARMFUL, HARMS, count_harms, harm_of, harm_of_entry, is_harmful, rank
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.statistics.binomial import sign_test
@@ -199,12 +193,7 @@ def test_the_label_says_which_compared_arm_is_right(
 
 @pytest.mark.parametrize(
     ("target", "expected"),
-    [
-        (0.0, "both-right"),
-        (-1.0, "original-right"),
-        (1.0, "device-right"),
-        (5.0, "both-wrong"),
-    ],
+    [(0.0, "both-right"), (-1.0, "original-right"), (1.0, "device-right"), (5.0, "both-wrong")],
 )
 def test_values_on_either_side_of_a_target_may_both_be_right(target: float, expected: str) -> None:
     """They deviate by 1.5 tolerances from each other."""

@@ -13,13 +13,7 @@ from documents import finding, run_document
 from edgeflare.core.domain import PSNR, decibels
 from edgeflare.core.goal import Goal
 from edgeflare.report.nearness_figure import db_steps, linf_steps
-from edgeflare.run.nearness import (
-    area,
-    is_near,
-    is_strong,
-    levels_db,
-    nearness_of,
-)
+from edgeflare.run.nearness import area, is_near, is_strong, levels_db, nearness_of
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Finding, RunDocument
 

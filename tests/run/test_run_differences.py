@@ -217,7 +217,7 @@ def test_what_differs_comes_in_the_order_pair_option_device_host() -> None:
         host=run_host(**RUNTIME, machine="aarch64"),
     )
     assert [found.of for found in differences(RUN, other)] == [
-        *("pair", "folding", "option", "device", "host"),
+        *("pair", "folding", "option", "device", "host")
     ]
 
 

@@ -53,8 +53,7 @@ def outcomes(answers: st.SearchStrategy[Answer] = ANYTHING) -> st.SearchStrategy
     """Outcomes of the host: no device, and both members."""
     return st.builds(
         lambda original, twin, builtin, reference: Outcome(
-            {Arm.ORIGINAL: original, Arm.TWIN: twin},
-            {"builtin": builtin, "reference": reference},
+            {Arm.ORIGINAL: original, Arm.TWIN: twin}, {"builtin": builtin, "reference": reference}
         ),
         *[answers] * 4,
     )

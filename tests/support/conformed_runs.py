@@ -169,10 +169,7 @@ def conformance_fields(
             "model": None,
         },
         "device": BOARD.to_json(),
-        "host": {
-            "runtime": "ai-edge-litert 2.3.0",
-            "kernels": ["xnnpack", "builtin", "reference"],
-        },
+        "host": {"runtime": "ai-edge-litert 2.3.0", "kernels": ["xnnpack", "builtin", "reference"]},
         "model": None,
         "stopped_by": "models",
         "seconds": 12.5,

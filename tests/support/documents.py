@@ -10,14 +10,7 @@ import msgspec
 
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
-from edgeflare.run.run_document import (
-    SCHEMA,
-    Finding,
-    RunDevice,
-    RunDocument,
-    from_json,
-    to_json,
-)
+from edgeflare.run.run_document import SCHEMA, Finding, RunDevice, RunDocument, from_json, to_json
 
 Document = dict[str, Any]
 """A document as `run.json` has it."""

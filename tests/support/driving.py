@@ -22,13 +22,7 @@ from edgeflare.core.query import (
 )
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.search.operator_pool import built_in_pool
-from edgeflare.search.strategy import (
-    AskTellSearch,
-    Donor,
-    SearchGenerator,
-    Start,
-    WhiteboxAnswer,
-)
+from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start, WhiteboxAnswer
 
 Model = Callable[[Input], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""

@@ -93,11 +93,7 @@ def forked_bound_command() -> Path:
 def _write(program: Path, socket: Path, started: str, begin: int) -> None:
     command = Path(sys.executable).with_name(started)
     text = _PROGRAM.format(
-        python=sys.executable,
-        command=str(command),
-        path=str(socket),
-        begin=begin,
-        beside=_BESIDE,
+        python=sys.executable, command=str(command), path=str(socket), begin=begin, beside=_BESIDE
     )
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)

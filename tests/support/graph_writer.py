@@ -65,10 +65,7 @@ class GraphWriter:
         return len(self.graph.tensors) - 1
 
     def constant(
-        self,
-        name: str,
-        values: NDArray[np.generic],
-        quantization: tuple[float, int] | None = None,
+        self, name: str, values: NDArray[np.generic], quantization: tuple[float, int] | None = None
     ) -> int:
         """Add a tensor that holds values, of their shape and type."""
         return self.tensor(name, values.shape, values.dtype.name.upper(), quantization, values)

@@ -49,8 +49,7 @@ from scripted_health import scripted_device
 SIDE = 6
 CLASSES = 3
 SIGNATURE = Signature(
-    (Tensor("image", (1, SIDE, SIDE, 1), "float32"),),
-    (Tensor("scores", (1, CLASSES), "float32"),),
+    (Tensor("image", (1, SIDE, SIDE, 1), "float32"),), (Tensor("scores", (1, CLASSES), "float32"),)
 )
 
 Phases = Callable[[CampaignContext, Interrupt], StoppedBy | None]

@@ -167,9 +167,7 @@ def _shell_user() -> int:
     """
     command = ["unshare", "--user", f"--map-user={SHELL_USER}", f"--map-group={SHELL_USER}"]
     with subprocess.Popen(
-        [*command, "sh", "-c", "echo made; read end"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [*command, "sh", "-c", "echo made; read end"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()

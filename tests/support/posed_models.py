@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import PosedModel
-from edgeflare.conform.operator_graph import (
-    GraphValue,
-    OperatorGraph,
-    Option,
-    Quantization,
-)
+from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
 from edgeflare.conform.specification.operand import operand_values
 
 ROWS = 3

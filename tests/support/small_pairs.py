@@ -48,8 +48,7 @@ def write_clip_pair(folder: Path) -> Path:
     clips = rng.integers(0, 256, (6, FRAMES, SIDE, SIDE, 1), np.uint8)
     np.savez(folder / "seeds.npz", clips=clips)
     return _described(
-        folder,
-        f'frames = {FRAMES}\n[state]\nheard = "next"\n[inputs.picture]\ndomain = "frames"\n',
+        folder, f'frames = {FRAMES}\n[state]\nheard = "next"\n[inputs.picture]\ndomain = "frames"\n'
     )
 
 

@@ -62,11 +62,7 @@ def test_of_kernels_the_host_foretells_nothing(
 
 @given(SCORES, SCORES, SCORES, STRENGTHS, st.sampled_from(REFERENCES))
 def test_an_event_is_any_deviation_or_a_strict_one_above_the_strength(
-    original: list[int],
-    twin: list[int],
-    device: list[int],
-    strength: float | None,
-    reference: Arm,
+    original: list[int], twin: list[int], device: list[int], strength: float | None, reference: Arm
 ) -> None:
     told = outcome(answer(*original), answer(*twin), answer(*device))
     one, other = told[reference], told[Arm.DEVICE]

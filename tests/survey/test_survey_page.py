@@ -38,9 +38,7 @@ from edgeflare.survey.presentation.severity_charts import severity_charts
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_tables import CLASSES, heat_tables, worst_first
 from edgeflare.survey.presentation.survey_words import field_sentence, headline
-from edgeflare.survey.presentation.worst_conditions import (
-    CONDITIONS as MOST_CONDITIONS,
-)
+from edgeflare.survey.presentation.worst_conditions import CONDITIONS as MOST_CONDITIONS
 from edgeflare.survey.presentation.worst_conditions import (
     EXAMPLES,
     worst_conditions,

@@ -55,11 +55,7 @@ from edgeflare.survey.presentation.survey_words import (
 )
 from edgeflare.survey.rates.rate_interval import SignedEstimate
 from edgeflare.survey.rates.rate_words import bounds, interval, percent, points
-from edgeflare.survey.record.survey_document import (
-    PairedItems,
-    SurveyComparison,
-    SurveyDocument,
-)
+from edgeflare.survey.record.survey_document import PairedItems, SurveyComparison, SurveyDocument
 from edgeflare.survey.survey_derivation import survey_document
 
 

@@ -11,12 +11,7 @@ import pytest
 from rich.console import Console
 
 from changed_documents import changed
-from constructed_surveys import (
-    RARE,
-    constructed_document,
-    constructed_facts,
-    without_original,
-)
+from constructed_surveys import RARE, constructed_document, constructed_facts, without_original
 from documents import run_device
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.markdown import markdown_page

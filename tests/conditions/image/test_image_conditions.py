@@ -44,10 +44,7 @@ def conditions(*modules: ModuleType) -> tuple[Condition, ...]:
 
 
 CORRUPTIONS = conditions(
-    noise_corruptions,
-    blur_corruptions,
-    weather_corruptions,
-    digital_corruptions,
+    noise_corruptions, blur_corruptions, weather_corruptions, digital_corruptions
 )
 ALL = (*CORRUPTIONS, *conditions(camera_conditions))
 

@@ -12,11 +12,7 @@ from edgeflare.devices.profile_lookup import (
     find_run_profiles,
     list_profiles,
 )
-from edgeflare.devices.transports.transport_registry import (
-    transport,
-    transport_names,
-    transports,
-)
+from edgeflare.devices.transports.transport_registry import transport, transport_names, transports
 from edgeflare.errors import UserError
 from edgeflare.trust import granted
 from transport_packages import NICE, installed

@@ -320,10 +320,7 @@ def labels(inputs: NDArray[np.generic]) -> NDArray[np.int64]:
 
 
 def made(
-    count: int = COUNT,
-    found: Sequence[Found] = (),
-    seed: int = 0,
-    seeds: NDArray[np.uint8] = SEEDS,
+    count: int = COUNT, found: Sequence[Found] = (), seed: int = 0, seeds: NDArray[np.uint8] = SEEDS
 ) -> InspectedInputs:
     return inspected_inputs(seeds, scores, found, count, np.random.default_rng(seed))
 

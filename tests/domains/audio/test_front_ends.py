@@ -54,11 +54,7 @@ SOUNDS = st.tuples(st.integers(1, 4), st.integers(20, 90)).flatmap(
 @pytest.mark.parametrize(
     ("front_end", "name", "rtol", "atol"),
     [
-        (
-            LogMel(8_000, 200, 80, 256, 32, 60.0, 3_900.0, power=2),
-            "tensorflow_log_mel",
-            *(0, 1e-4),
-        ),
+        (LogMel(8_000, 200, 80, 256, 32, 60.0, 3_900.0, power=2), "tensorflow_log_mel", *(0, 1e-4)),
         (as_librosa(8_000, (200, 80, 256), (40, 20.0, 4_000.0)), "librosa_log_mel", 0, 1e-4),
         (
             Mfcc(LogMel(16_000, 480, 320, 512, 40, 20.0, 4_000.0, wave_scale="maximum"), 10),

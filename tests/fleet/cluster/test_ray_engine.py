@@ -188,10 +188,7 @@ def test_a_head_whose_host_dies_as_the_result_is_put_in_place_is_gone_on_with(
         _, err = command.communicate(timeout=DEADLINE_SECONDS)
     assert command.returncode == 0, err
     (tmp_path / "sitecustomize.py").write_text(STOPPED_AT_THE_STEP)
-    changed = {
-        "PYTHONPATH": str(tmp_path),
-        "STOPPED_AT": str(out / ".edgeflare" / "replacing"),
-    }
+    changed = {"PYTHONPATH": str(tmp_path), "STOPPED_AT": str(out / ".edgeflare" / "replacing")}
     first = begin(fleet, out, *SHORT, **changed)
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not any(map(stopped, fleet.head.running("-m edgeflare search"))):

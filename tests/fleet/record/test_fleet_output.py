@@ -87,11 +87,7 @@ def test_what_is_gone_is_made_again(output: FleetOutput, place: Path, tmp_path: 
 
 @pytest.mark.parametrize("swapped", [True, False])
 def test_killed_as_it_puts_a_run_there_it_may_go_on(
-    output: FleetOutput,
-    place: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    swapped: bool,
+    output: FleetOutput, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: bool
 ) -> None:
     output.begin([place])
     put(output, place, written(tmp_path / "made", "some"))

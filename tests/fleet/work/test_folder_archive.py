@@ -93,8 +93,7 @@ def test_a_run_whose_list_is_damaged_is_archived_without_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "name",
-    [".other", "findings/", "findings/../../x", "/etc/x", "findings/.a/b", "../run.db"],
+    "name", [".other", "findings/", "findings/../../x", "/etc/x", "findings/.a/b", "../run.db"]
 )
 def test_an_archive_that_names_another_file_is_refused(
     name: str, tmp_path: Path, refusal: Callable[..., str]

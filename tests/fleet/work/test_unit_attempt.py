@@ -135,8 +135,7 @@ def test_the_command_ends_with_its_parent(cache: Path, refusal: Callable[..., st
     code = "import test_unit_attempt as f; f.attempted(f.attempt_order(command=f.LONG))"
     folders = [str(Path(__file__).parent), str(ROOT / "tests" / "support")]
     parent = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     )
     deadline = time.monotonic() + GONE_SECONDS
     while not (journals := list(cache.rglob("run.db"))) and time.monotonic() < deadline:

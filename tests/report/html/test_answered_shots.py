@@ -16,14 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from documents import REFINED, Document, finding, run_pair
-from edgeflare.core.views import (
-    CurvesView,
-    ImageView,
-    InputView,
-    PartsView,
-    SoundView,
-    ValuesView,
-)
+from edgeflare.core.views import CurvesView, ImageView, InputView, PartsView, SoundView, ValuesView
 from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.domains.audio.wav_file import DecodedWav, decode_wav

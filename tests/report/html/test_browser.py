@@ -55,10 +55,7 @@ def many(run: Any) -> Document:
 
 
 def written(
-    document: Document,
-    run: Any,
-    path: Path,
-    explanations: dict[int, ExplanationView] | None = None,
+    document: Document, run: Any, path: Path, explanations: dict[int, ExplanationView] | None = None
 ) -> Path:
     """Write the page of a document of the run, and return where."""
     page = run_html(from_json(document), RunDirectory(run.folder), explanations or {})

@@ -24,11 +24,7 @@ from edgeflare.diagnose.compression_error import (
 from edgeflare.diagnose.constant_error import ConstantError
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
-from edgeflare.diagnose.explain_document import (
-    ExplainDocument,
-    ExplainedPair,
-    PendingFindings,
-)
+from edgeflare.diagnose.explain_document import ExplainDocument, ExplainedPair, PendingFindings
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer
 from edgeflare.diagnose.inspect.inspect_document import (
     InspectDocument,
@@ -130,10 +126,7 @@ def test_a_finding_is_explained(told: ExplainDocument, document: Document, tmp_p
                 ("original, 1 thread", "ant (2 times)"),
                 ("device, builtin, 4 threads", "bee, then crash (3 times)"),
             ),
-            layers=(
-                LayerView("0 QUANTIZE", 0.0),
-                LayerView("1 CONV_2D", 3.0, 1.5, begins=True),
-            ),
+            layers=(LayerView("0 QUANTIZE", 0.0), LayerView("1 CONV_2D", 3.0, 1.5, begins=True)),
             device=entry.device,
         )
     }
@@ -391,10 +384,7 @@ def test_nothing_is_shown_where_nobody_looked(page: str, tmp_path: Path) -> None
     ],
 )
 def test_a_damaged_file_is_refused_with_what_to_type(
-    whole: InspectDocument,
-    tmp_path: Path,
-    damage: Callable[[dict[str, Any]], object],
-    said: str,
+    whole: InspectDocument, tmp_path: Path, damage: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     document = json.loads(inspect_bytes(whole))
     damage(document)

@@ -135,11 +135,7 @@ def test_names_of_inputs_and_heads_are_never_read_as_markup(
     assert page.count("<script>") == 1
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 5
     text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
-    for told in (
-        "scores; the line is the threshold, 0.5",
-        "above",
-        "4 times the tolerance 0.5",
-    ):
+    for told in ("scores; the line is the threshold, 0.5", "above", "4 times the tolerance 0.5"):
         assert told in text
 
 

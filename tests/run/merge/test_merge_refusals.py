@@ -17,14 +17,7 @@ from edgeflare.record.folder_lock import lock_folder
 from edgeflare.run.merge.merge_runs import merge_runs
 from edgeflare.run.run_header import OtherHostError
 from kills import Kill, killed_at_each, put_notes, require_notes
-from merged_parts import (
-    MergedParts,
-    about_of,
-    change_journal,
-    copied,
-    merged,
-    note_about,
-)
+from merged_parts import MergedParts, about_of, change_journal, copied, merged, note_about
 from run_content import content_differences, run_content
 
 pytestmark = pytest.mark.slow
@@ -134,12 +127,7 @@ def test_parts_of_hosts_that_may_answer_otherwise_need_to_be_allowed(
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        {"health": {"devices": [{}], "warnings": []}},
-        {"other_hosts": [{}]},
-        {"all_seeds": 1},
-    ],
+    "said", [{"health": {"devices": [{}], "warnings": []}}, {"other_hosts": [{}]}, {"all_seeds": 1}]
 )
 def test_a_part_that_says_of_itself_what_no_run_says_is_damaged(
     parts: MergedParts, tmp_path: Path, refusal: Refusal, said: dict[str, Any]

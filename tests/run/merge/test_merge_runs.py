@@ -25,15 +25,7 @@ from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.strategy_registry import strategies
 from laboratory import CLASSES, SIDE, Laboratory, linear
-from merged_parts import (
-    PLAN,
-    SEEDS,
-    MergedParts,
-    about_of,
-    merged,
-    search_part,
-    small_laboratory,
-)
+from merged_parts import PLAN, SEEDS, MergedParts, about_of, merged, search_part, small_laboratory
 from run_content import content_differences, run_content
 from wrapped_evaluators import WrappedEvaluator, with_outputs
 
