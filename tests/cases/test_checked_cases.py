@@ -14,7 +14,7 @@ from public_cases import copied_case
 
 pytestmark = pytest.mark.slow
 
-GIVEN = ("--device", "emulated-xnnpack", "--limit", "60", "--no-near")
+GIVEN = ("--device", "emulated-xnnpack", "--limit", "40", "--no-near")
 
 DEFECTS = {
     "calibration_0_1": ("range", "input holds 0 to 1"),

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from brief_commands import brief_checks, brief_repairs
+from brief_commands import LAYER_INPUTS, brief_checks, brief_repairs
 from called_commands import EXAMPLES, call_here, refused
 from edgeflare.check.answers import Answers, ask_arms
 from edgeflare.check.causes.cause import Cause
@@ -82,7 +82,7 @@ def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
     assert found.figures.data is not None
     assert (found.figures.data.inputs, found.figures.data.of) == (70, 70)
     assert found.figures.layers is not None
-    assert found.figures.layers.inputs == 70
+    assert found.figures.layers.inputs == LAYER_INPUTS
     (output,) = found.figures.devices[0].outputs
     assert output.compression is not None
     assert output.kernels is not None
@@ -91,7 +91,7 @@ def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
         *("data", "decisions", "numbers", "file", "layers", "device", "field", "near", "cost"),
         "mend",
     ]
-    assert load_layers(checked / "layers" / "layers.json").inputs == 70
+    assert load_layers(checked / "layers" / "layers.json").inputs == LAYER_INPUTS
 
 
 def test_the_operators_of_the_model_are_tried_by_an_ordinary_run(checked: Path) -> None:
@@ -650,7 +650,7 @@ class TestMending:
     def test_a_check_goes_on_with_a_repair(self, faulty: Path, tmp_path: Path) -> None:
         pytest.importorskip("litert_quantizer")
         out = tmp_path / "out"
-        few = ("--limit", "100", "--no-inputs")
+        few = ("--limit", "60", "--no-inputs")
         given = ("check", faulty, "--device", "emulated-xnnpack", *few, "--out", out)
         assert call_here(*given).code == 1
         before, measured = section("mend", out), document(out).figures

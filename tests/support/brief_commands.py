@@ -16,6 +16,9 @@ from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
 from edgeflare.repair.shifts import shift_candidate
 
+LAYER_INPUTS = 24
+"""On which a brief check compares layers."""
+
 
 @contextmanager
 def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
@@ -49,6 +52,7 @@ def brief_checks() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch, empty_figures():
         patch.setattr(field, "SEVERITIES", (2,))
+        patch.setattr(layer_faults, "INPUTS", LAYER_INPUTS)
         patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
         patch.setattr(layer_faults, "_EXPLAINED", 3)
         patch.setattr(operator_conformance, "_NEAR", 2)
