@@ -156,7 +156,7 @@ def test_a_healthy_file_has_ordinary_rounding_in_many_layers(
 def of_run(pair: Path, compressed: str, *functions: str) -> list[dict[str, Any]]:
     """What `edgeflare explain` says of compression, of each finding on some seeds."""
     run = pair / f"run of {compressed}"
-    given = ("--compressed", pair / compressed, "--first", "4", "--max-queries", "20")
+    given = ("--compressed", pair / compressed, "--first", "2", "--max-queries", "20")
     completed("search", pair, "--trust", *given, "--fail-on", "none", "--out", run)
     named = [part for one in functions for part in ("--function", f"{pair / one}")]
     completed("explain", run, "--trust", *named)
@@ -218,7 +218,7 @@ def explained(pair: Path, *options: str) -> tuple[str, list[dict[str, Any]]]:
 
 def test_channels_first_and_last_lead_to_the_same_findings_and_layers(tmp_path: Path) -> None:
     answers = []
-    for last in ((), ("original",), ("compressed",), ("original", "compressed")):
+    for last in ((), ("original",), ("compressed",)):
         pair = copied_case("nchw_tflite", tmp_path / "_".join(last))
         for name in last:
             file = pair / f"{name}.tflite"
@@ -230,7 +230,7 @@ def test_channels_first_and_last_lead_to_the_same_findings_and_layers(tmp_path: 
         seen = {layer["name"]: layer["residual"] for layer in layers}
         seen.pop("TRANSPOSE", None)  # only where both files have it
         answers.append((finding["labels"], finding["distortion"], seen))
-    assert answers[1:] == answers[:1] * 3
+    assert answers[1:] == answers[:1] * 2
     assert {"CONV_2D", "FULLY_CONNECTED"} <= answers[0][2].keys()
 
 

@@ -108,7 +108,7 @@ def test_a_run_on_micro_is_explained_and_replayed_and_says_what_arena_it_took(
     assert what["precision"] is None
     findings = document["findings"]
     assert findings
-    completed("explain", run)
+    completed("explain", run, findings[0]["seed_id"])
     explained = document_of(run, "explain.json")["findings"].values()
     assert {one["verdict"]["name"] for one in explained} == {"kernel"}
     completed("replay", run, "--out", tmp_path / "again", code=1)

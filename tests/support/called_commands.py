@@ -114,10 +114,16 @@ SCHEMAS = {
 
 def document_of(run: Path, name: str = "run.json") -> dict[str, Any]:
     """Read a document of a run, once it was held to its schema where that is described."""
-    document: dict[str, Any] = json.loads((run / name).read_bytes())
+    content = (run / name).read_bytes()
     if name in SCHEMAS:
-        _validator(SCHEMAS[name]).validate(document)
+        _hold_to_schema(content, SCHEMAS[name])
+    document: dict[str, Any] = json.loads(content)
     return document
+
+
+@functools.lru_cache(maxsize=64)
+def _hold_to_schema(content: bytes, schema: str) -> None:
+    _validator(schema).validate(json.loads(content))
 
 
 @functools.cache

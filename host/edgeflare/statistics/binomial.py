@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 
+@lru_cache(maxsize=4096)
 def exact_interval(hits: int, trials: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of trials; at least one.
 
