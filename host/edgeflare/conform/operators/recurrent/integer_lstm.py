@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operator_graph import GraphValue, Option, Quantization
 from edgeflare.conform.operators.recurrent.lstm_step import LstmForm, LstmPlaces, LstmSteps
 from edgeflare.conform.operators.recurrent.recurrent_operator import RecurrentTensors
 from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
@@ -39,8 +39,15 @@ PLAIN: Final[Mapping[str, Setting]] = {
     "normalized": False,
     "activation": "TANH",
     "projection_clip": 0.0,
+    "outputs": 0,
 }
-"""The settings of all."""
+"""Settings that no parameter stands for: there are as many outputs as units."""
+
+PLAIN_OPTIONS: Final[Mapping[str, Option]] = {
+    "fusedActivationFunction": "TANH",
+    "projClip": 0.0,
+}
+"""Likewise options."""
 
 
 def integer_form(form: LstmForm, cell: GraphValue | None, result: GraphValue) -> LstmForm:
@@ -53,9 +60,8 @@ def integer_form(form: LstmForm, cell: GraphValue | None, result: GraphValue) ->
 
 
 def integer_settings(settings: Settings, rng: np.random.Generator) -> Settings:
-    """Return drawn settings with the modes that there are, and a result that can be seen."""
-    found: Settings = {**settings, **PLAIN}
-    found["outputs"] = found["units"]
+    """Return drawn settings with a scale by which the result can be seen."""
+    found = dict(settings)
     # A result is from -1 to 1.
     found["output_scale"] = float(np.float32(rng.uniform(0.3, 1.2) / _MOST_RAW))
     if rng.random() < 3 / 4:

@@ -8,11 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.conform.operator_graph import GraphValue
+from edgeflare.conform.operator_graph import GraphValue, Option
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
 from edgeflare.conform.operators.recurrent.integer_lstm import (
     CELL_EXPONENT,
     PLAIN,
+    PLAIN_OPTIONS,
     check_integer,
     integer_form,
     integer_settings,
@@ -130,6 +131,8 @@ _NORMALIZED: Final = ReadFrom(
 
 def _fitting(settings: Settings, changed: str) -> Settings:
     """Return settings with as many outputs as units, or fewer where there is a projection."""
+    if "projection" not in settings:
+        return settings
     units, outputs = (whole(settings, name) for name in ("units", "outputs"))
     if word(settings, "projection") == "none":
         same = outputs if changed == "outputs" else units
@@ -140,7 +143,8 @@ def _fitting(settings: Settings, changed: str) -> Settings:
 
 
 def _refusal(type_: str, settings: Configuration) -> str | None:
-    del type_
+    if type_ == INT8:
+        return None
     units, outputs = (whole(settings, name) for name in ("units", "outputs"))
     if word(settings, "projection") == "none" and units != outputs:
         return "without a projection there are as many outputs as units"
@@ -150,7 +154,8 @@ def _refusal(type_: str, settings: Configuration) -> str | None:
     return None
 
 
-def _form(settings: Configuration, *, rounds: bool) -> LstmForm:
+def _form(configuration: Configuration, *, rounds: bool) -> LstmForm:
+    settings = {**PLAIN, "outputs": configuration["units"], **configuration}
     return LstmForm(
         batch=whole(settings, "batch"),
         features=whole(settings, "features"),
@@ -175,22 +180,19 @@ class _Lstm(RecurrentOperator):
         """Return the places of all parameters of a type."""
         if type_ != INT8:
             return super().places_of(type_)
+        free = (place for place in self.places if place.parameter.name not in PLAIN)
         exponent = ReadFrom(CELL_EXPONENT, lambda parts: read_exponent(parts.tensor(_SINGLE.cell)))
         scaled = quantization_places(type_, input=0, output=RESULT)
-        return (*self.places, exponent, *scaled)
+        return (*free, exponent, *scaled)
+
+    def fixed_options(self, type_: str) -> Mapping[str, Option]:
+        """Return the options of a type that no parameter stands in."""
+        return {**self.fixed, **PLAIN_OPTIONS} if type_ == INT8 else self.fixed
 
     def read_type(self, parts: ModelParts) -> str:
         """Return the type; UnknownOperatorForm if there is none."""
         integer = parts.tensor(0).dtype == parts.tensor(self.read_weights).dtype == "int8"
         return INT8 if integer else super().read_type(parts)
-
-    def fault(self, type_: str, configuration: Configuration) -> str | None:
-        """Return why a configuration is no valid model, or None."""
-        if type_ == INT8:
-            for name, setting in PLAIN.items():
-                if configuration[name] != setting:
-                    return f"{name} is {configuration[name]}, where int8 has {setting}"
-        return super().fault(type_, configuration)
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random."""
@@ -232,7 +234,7 @@ class _Lstm(RecurrentOperator):
 
     def widths(self, configuration: Configuration) -> tuple[int, ...]:
         """Return the last dimension of each result."""
-        return (whole(configuration, "outputs"),)
+        return (_form(configuration, rounds=False).outputs,)
 
     def run(
         self,
