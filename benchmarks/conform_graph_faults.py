@@ -159,6 +159,7 @@ def _behind_an_agent(fault: GraphFault, graphs: int) -> TriedGraphFault:
             tried.said.insert(0, said)
         else:
             tried.said.append(said)
+    print(f"{fault}: {'right' if tried.right else '-'}", flush=True)
     return tried
 
 

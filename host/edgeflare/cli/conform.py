@@ -134,7 +134,8 @@ def conform(
         reading = read_operators(content, str(model))
         cells = _cells_of(reading, cells, model)
         about_model = model_figures(model.name, content, reading, cells)
-        if named_model != model and graphs is not False and on_fleet.fleet is None:
+        tried = _graphs(graphs, models) != "none" and on_fleet.fleet is None
+        if named_model != model and tried:
             seeds = _seeds_of(named_model)
     request = ConformRequest(
         *(cells, draw.value, _graphs(graphs, models), models, seconds, rng_seed),
