@@ -143,13 +143,16 @@ def _behind_an_agent(fault: GraphFault, graphs: int) -> TriedGraphFault:
         with faulty_agent(folder, launcher, 'kernels = "builtin"') as device:
             command = [sys.executable, "-m", "edgeflare", "conform", "--device", device, "--graphs"]
             command += ["--dtype", ",".join(TYPES), "--models", str(graphs), "--out", "run"]
-            subprocess.run(
+            ended = subprocess.run(
                 [*command, "--trust", "--quiet"],
                 cwd=folder,
                 env={**os.environ, "HOME": str(folder)},
                 capture_output=True,
+                text=True,
                 check=False,
             )
+        if ended.returncode not in (0, 1):
+            sys.exit(f"{fault}: {' '.join(command)} ended in {ended.returncode}: {ended.stderr}")
         document = json.loads((folder / "run" / "conform.json").read_bytes())
     for found in document["findings"]:
         said = found["operator"], tuple(found["arrangement"])
