@@ -8,8 +8,9 @@ import numpy as np
 
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.draft import NodeGraphs
+from edgeflare.conform.graphs.commonness import covering_order, pair_lateness
 from edgeflare.conform.graphs.operator_variants import DrawnGraph, OperatorVariants
-from edgeflare.conform.graphs.pair_trees import PairTrees, PairUse, covering_order, pair_uses
+from edgeflare.conform.graphs.pair_trees import PairTrees, PairUse, pair_uses
 
 CELLS = chosen_cells(("ABS", "ADD", "NEG", "RELU", "SUM"), ("float32",))
 
@@ -57,8 +58,10 @@ def test_each_operator_is_soon_the_first_and_the_second_of_a_pair() -> None:
     rare = ("ATAN2", "float32")
     every = [*CELLS, rare]
     pairs = [(first, second) for first in every for second in every]
-    order = covering_order(pairs, np.random.default_rng(0))
-    assert sorted(order) == sorted(pairs)
+    late = list(map(pair_lateness, pairs))
+    places = covering_order(pairs, late, np.random.default_rng(0))
+    assert sorted(places) == list(range(len(pairs)))
+    order = [pairs[at] for at in places]
     soon = order[: 2 * len(every)]
     assert {first for first, _ in soon} == {second for _, second in soon} == set(every)
     assert order[0] != (rare, rare)

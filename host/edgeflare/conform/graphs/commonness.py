@@ -1,9 +1,11 @@
-"""How common operators and types are, by which those that most models have are tried first."""
+"""How common operators and types are, and in which order pairs of them are tried by that."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell
 
@@ -52,3 +54,27 @@ def pair_lateness(cells: Sequence[Cell]) -> int:
     """Return how late operators that read each other's results are tried."""
     apart = len({type_ for _, type_ in cells}) > 1
     return sum(map(lateness, cells)) + _OTHER_TYPE * apart
+
+
+def covering_order(
+    pairs: Sequence[tuple[Cell, Cell]], late: Sequence[Any], rng: np.random.Generator
+) -> list[int]:
+    """Return the places of pairs by how late they are, before them those with a new operator.
+
+    So each operator is soon the first and the second of a pair once.
+
+    Args:
+        pairs: pairs of operators.
+        late: how late each is tried; those that come alike are put in an order that is drawn.
+        rng: draws it.
+
+    """
+    keys = rng.random(len(pairs))
+    makers, takers = set[Cell](), set[Cell]()
+    first, rest = list[int](), list[int]()
+    for at in sorted(range(len(pairs)), key=lambda at: (late[at], keys[at])):
+        maker, taker = pairs[at]
+        (rest if maker in makers and taker in takers else first).append(at)
+        makers.add(maker)
+        takers.add(taker)
+    return first + rest

@@ -12,7 +12,7 @@ import numpy as np
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import PosedModel
-from edgeflare.conform.graphs.commonness import FIRST_TYPES, lateness, pair_lateness
+from edgeflare.conform.graphs.commonness import FIRST_TYPES, covering_order, lateness, pair_lateness
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph
 from edgeflare.conform.graphs.kept_states import KEEPING
@@ -214,11 +214,11 @@ class GraphDrawing:
             for first in makers
             for second in readers[self._graphs.result(first.node).dtype]
         ]
-        keys = self._rng.random(len(both))
         # Those first that read a tensor twice.
         late = [(pair_lateness(_cells(pair)), not pair[1].twice) for pair in both]
-        for at in sorted(range(len(both)), key=lambda at: (late[at], keys[at])):
-            if self._is_left(*_cells(both[at])):
+        cells = [(first.node.cell, second.node.cell) for first, second in both]
+        for at in covering_order(cells, late, self._rng):
+            if self._is_left(*cells[at]):
                 yield both[at]
 
     def _is_left(self, *cells: Cell) -> bool:

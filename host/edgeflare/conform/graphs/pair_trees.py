@@ -16,7 +16,7 @@ import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import NodeGraphs
-from edgeflare.conform.graphs.commonness import pair_lateness
+from edgeflare.conform.graphs.commonness import covering_order, pair_lateness
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.operator_variants import DrawnGraph, OperatorVariants, Variant
 from edgeflare.conform.operator_graph import OperatorGraph
@@ -170,8 +170,9 @@ class PairTrees:
 
     def trees(self) -> Iterator[DrawnGraph]:
         """Yield trees until no pair is left."""
-        order = covering_order(list(fitting_pairs(self._variants, self._ways.graphs)), self._rng)
-        self._order.extend(PairUse(*pair, use) for pair in order for use in self._three())
+        pairs = list(fitting_pairs(self._variants, self._ways.graphs))
+        for at in covering_order(pairs, list(map(pair_lateness, pairs)), self._rng):
+            self._order.extend(PairUse(*pairs[at], use) for use in self._three())
         for pair in self._order:
             self._takers[pair.maker, pair.use].append(pair.taker)
         grown = self._nothing_grown()
@@ -322,31 +323,6 @@ def fitting_pairs(
         written = {graphs.result(variant.node).dtype for variant in several}
         for dtype in sorted(written):
             yield from ((cell, taker) for taker in readers[dtype])
-
-
-def covering_order(
-    pairs: Sequence[tuple[Cell, Cell]], rng: np.random.Generator
-) -> list[tuple[Cell, Cell]]:
-    """Return pairs by how common they are, before them those that each operator is met with.
-
-    So each operator is soon both the first and the second of a pair once.
-
-    Args:
-        pairs: pairs of operators.
-        rng: draws the order of equally common ones.
-
-    """
-    keys = rng.random(len(pairs))
-    places = sorted(range(len(pairs)), key=lambda at: (pair_lateness(pairs[at]), keys[at]))
-    makers, takers = set[Cell](), set[Cell]()
-    first: list[tuple[Cell, Cell]] = []
-    rest: list[tuple[Cell, Cell]] = []
-    for maker, taker in (pairs[at] for at in places):
-        met = maker in makers and taker in takers
-        (rest if met else first).append((maker, taker))
-        makers.add(maker)
-        takers.add(taker)
-    return first + rest
 
 
 def _cells(variants: Sequence[Variant]) -> list[Cell]:
