@@ -142,7 +142,7 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     parts = laboratory.run("parts", total_queries=total, stop_after=stop_after)
     while laboratory.stopped is not None:
         parts = laboratory.run("parts", total_queries=total, resume=True, stop_after=stop_after)
-        stop_after += 400
+        stop_after += 900
     assert untimed(parts) == untimed(whole)
 
 

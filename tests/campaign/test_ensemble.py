@@ -106,7 +106,7 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     whole = ensemble.run("whole", total_queries=total)
     parts = ensemble.run("parts", total_queries=total, stop_after=stop_after)
     while ensemble.stopped is not None:
-        stop_after += 300
+        stop_after += 900
         parts = ensemble.run("parts", total_queries=total, resume=True, stop_after=stop_after)
     assert untimed(parts) == untimed(whole)
 

@@ -11,6 +11,7 @@ import pytest
 from called_commands import EXAMPLES
 from checked_figures import figures, file_figures
 from edgeflare.campaign.pair_panel import open_pair
+from edgeflare.check import cost as cost_module
 from edgeflare.check.cost import cost_figures
 from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, InferenceTime
 from edgeflare.check.gates import judged_gates, read_limits
@@ -36,7 +37,7 @@ def cost_of(known: CheckFigures) -> CheckSection:
 
 
 @pytest.mark.slow
-def test_both_models_are_timed_in_turns() -> None:
+def test_both_models_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     found = measured(EXAMPLE)
     assert found.compressed is not None
     assert found.original is not None
@@ -45,6 +46,8 @@ def test_both_models_are_timed_in_turns() -> None:
     assert found.ratio is not None
     assert found.ratio[1] <= found.ratio[0] <= found.ratio[2]
     assert found.worker_bytes
+    monkeypatch.setattr(cost_module, "_turns", lambda *_: [(0.001, 0.002)] * 11)
+    assert measured(EXAMPLE).ratio == (0.5, 0.5, 0.5)
 
 
 @pytest.mark.slow

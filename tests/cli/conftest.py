@@ -18,6 +18,7 @@ from called_commands import EXAMPLE, SMALL, Said
 from canary import Canary, canary
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_writer import written
+from edgeflare.rank import model_measurements
 from forked_commands import forked_edgeflare
 
 Call = Callable[..., Said]
@@ -42,6 +43,14 @@ def start_process(
         check=False,
     )
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_timed_runs() -> Iterator[None]:
+    """Have rankings take the latency of a model from 11 runs in place of 201."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_measurements, "TIMED_RUNS", model_measurements.LEAST_RUNS)
+        yield
 
 
 @dataclass(frozen=True)

@@ -169,10 +169,10 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
     assert other.code == 2
 
 
-def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> None:
+def test_changed_inputs_are_shown(tmp_path: Path) -> None:
     few = ("--limit", "30", "--no-near")
     case = copied_case("resize_half_pixel", tmp_path)
-    shown, hidden = tmp_path / "shown", tmp_path / "hidden"
+    shown = tmp_path / "shown"
     said = call_here("check", case, *few, "--out", shown)
     assert said.code == 1
     assert len(said.out.splitlines()) <= 40
@@ -188,13 +188,6 @@ def test_changed_inputs_are_shown_unless_they_are_to_stay(tmp_path: Path) -> Non
     (shown / changed[0].file).unlink()
     assert call_here("report", shown, "--html").code == 0
     assert "its file is gone or damaged" in (shown / "check.html").read_text()
-    fewer = ("--limit", "10", "--no-near", "--undecided", "pass")
-    assert call_here("check", case, *fewer, "--no-inputs", "--out", hidden).code in (0, 1)
-    assert not (hidden / "inputs").exists()
-    assert not any(
-        one.answers for one in document(hidden).figures.devices[0].decisions.changed_inputs
-    )
-    assert not re.search(r"<im(g|age)\b", (hidden / "check.html").read_text())
 
 
 def test_models_are_checked_without_a_pair(bare: Path, tmp_path: Path) -> None:
@@ -654,6 +647,11 @@ class TestMending:
         given = ("check", faulty, "--device", "emulated-xnnpack", *few, "--out", out)
         assert call_here(*given).code == 1
         before, measured = section("mend", out), document(out).figures
+        changed = measured.devices[0].decisions.changed_inputs
+        assert changed
+        assert not any(one.answers for one in changed)
+        assert not (out / "inputs").exists()
+        assert not re.search(r"<im(g|age)\b", (out / "check.html").read_text())
         assert (before.state, measured.mendable) == ("not checked", True)
         assert before.command.endswith("--mend")
         assert document(out).next.endswith("; or see with --mend what a repair gives")
