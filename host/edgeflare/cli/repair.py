@@ -87,6 +87,8 @@ def repair(
     mixture: repair_options.MixtureOf = None,
     robustness: repair_options.Robustness = False,
     slice_of: repair_options.SliceOf = None,
+    steps: repair_options.Steps = None,
+    suspects: repair_options.Suspects = None,
     groups: repair_options.Groups = None,
     again: repair_options.Again = False,
     ensemble: repair_options.Ensemble = None,
@@ -107,7 +109,7 @@ def repair(
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the same command with --resume
-    goes on; with --groups, of which nothing is stored, it begins again without.
+    goes on; with --groups or archrepair, of which nothing is stored, it begins again without.
     """
     check_folder(out, resume=resume, holds="repair")
     fresh = None if test is None else str(test)
@@ -123,10 +125,13 @@ def repair(
         robustness=robustness,
         groups=_columns(groups),
         slice=slice_of,
+        steps=steps,
+        suspects=suspects,
     )
     request.require_limits()
     pair_alone = _is_pair(source)
     _require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
+    _require_architecture_settings(request, pair=pair_alone, again=again, resume=resume)
     shifts = _shift_request(rounds, mixture)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
@@ -197,6 +202,28 @@ def _require_learning_settings(
         )
 
 
+def _require_architecture_settings(
+    request: RepairRequest, *, pair: bool, again: bool, resume: bool
+) -> None:
+    """Refuse settings of archrepair where it is not asked for, and those that it does not have."""
+    if request.method != "archrepair":
+        if request.steps is not None or request.suspects is not None:
+            raise UserError(
+                "--steps and --suspects are settings of --method archrepair: name it, or leave them"
+                " away"
+            )
+        return
+    unknown = {
+        "--resume": resume,
+        "--robustness": request.robustness,
+        "--in-place": request.in_place,
+    }
+    if named := [option for option, given in unknown.items() if given]:
+        raise UserError(f"--method archrepair does not go with {', '.join(named)}: leave it away")
+    if again or not pair:
+        raise UserError("--method archrepair is for a pair, without --search-again")
+
+
 def _pair_of(
     source: Path, original: str | None, compressed: Path | None, seeds: Path | None, decided: Trust
 ) -> Pair:
@@ -240,12 +267,17 @@ def _repair(
             from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
 
             return fairness_repair.repair_fairness(pair, profiles, request, progress)
+        if request.method == "archrepair":
+            from edgeflare.repair.architecture import architecture_repair  # noqa: PLC0415 - jax
+
+            return architecture_repair.repair_architecture(pair, profiles, request, progress)
         with resumable_work():
             return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
 
+    by_labels = "--groups" if request.groups else "archrepair"
     kept = (
-        "nothing is kept of a repair by --groups; the same command begins it again"
-        if request.groups
+        f"nothing is kept of a repair by {by_labels}; the same command begins it again"
+        if request.groups or request.method == "archrepair"
         else f"the candidates that were tried are in {out}, no model is chosen; the same command"
         " with --resume goes on"
     )
@@ -366,6 +398,10 @@ def planned_repair(
         from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
 
         return fairness_repair.planned_fairness(pair, profiles, request)
+    if request.method == "archrepair":
+        from edgeflare.repair.architecture import architecture_repair  # noqa: PLC0415 - needs jax
+
+        return architecture_repair.planned_architecture(pair, profiles, request)
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

@@ -73,6 +73,23 @@ SliceOf = Annotated[
         "80 if not given, 100 for all.",
     ),
 ]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Batches of 128 seeds that archrepair trains each candidate with; 200 if not given.",
+    ),
+]
+Suspects = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="The block with most of the N most suspicious neurons is the one that archrepair"
+        " locates; 50 if not given.",
+    ),
+]
 Groups = Annotated[
     str | None,
     typer.Option(

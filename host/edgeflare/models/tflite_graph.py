@@ -109,6 +109,11 @@ class GraphTensor:
         return bool(self.scales) or self.dtype in ("float16", "float32", "float64")
 
     @property
+    def holds_8_bits(self) -> bool:
+        """Whether raw values are 8-bit numbers of steps."""
+        return self.dtype in ("int8", "uint8") and bool(self.scales)
+
+    @property
     def holds_int8_steps(self) -> bool:
         """Whether raw values are int8 numbers of steps from zero, as weights have to be."""
         return self.dtype == "int8" and bool(self.scales) and not any(self.zero_points)

@@ -14,6 +14,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
+from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite_file import read_model
 
 _IDENTIFIER = b"TFL3"
@@ -31,16 +32,6 @@ _TYPES = {
     "uint8": schema.TensorType.UINT8,
     "int32": schema.TensorType.INT32,
 }
-_OPTIONS = {
-    "DEQUANTIZE": "DequantizeOptions",
-    "FULLY_CONNECTED": "FullyConnectedOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "MEAN": "ReducerOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MUL": "MulOptions",
-    "QUANTIZE": "QuantizeOptions",
-}
-"""Operators that can be written, and what their options are called."""
 
 
 class Writer:
@@ -85,8 +76,8 @@ class Writer:
         """Add an operator behind the others, and return its output.
 
         Args:
-            name: name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM", "MEAN",
-                "MINIMUM", "MUL" and "QUANTIZE"; nothing is fused into it.
+            name: name in the schema, of an operator that has options; nothing is fused into it
+                unless these say so.
             inputs: tensors that it reads.
             output: the tensor that it writes.
             version: the oldest version that does it, so that old runtimes know it.
@@ -98,8 +89,9 @@ class Writer:
         new.opcodeIndex = self._code(getattr(schema.BuiltinOperator, name), version)
         new.inputs = np.asarray(inputs, np.int32)
         new.outputs = np.asarray([output], np.int32)
-        new.builtinOptionsType = getattr(schema.BuiltinOptions, _OPTIONS[name])
-        new.builtinOptions = getattr(schema, f"{_OPTIONS[name]}T")()
+        kind = options_class(name)
+        new.builtinOptionsType = getattr(schema.BuiltinOptions, str(kind))
+        new.builtinOptions = getattr(schema, f"{kind}T")()
         for key, value in options.items():
             setattr(new.builtinOptions, key, value)
         self.graph.operators.append(new)

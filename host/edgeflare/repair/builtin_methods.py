@@ -21,7 +21,8 @@ METHOD_HELP: Final = (
     " rounding change the file in its place, rewrites gives tensors steps of their own, precision"
     " and weights-only compute in float. shifts, the last and slowest, appends operators, and needs"
     " a RUN. By their names alone: dare tunes weights towards the original's layer before the last,"
-    " fmt so that an attribute of --groups decides less."
+    " fmt so that an attribute of --groups decides less. archrepair trains the float original by"
+    " labels, and compresses it again."
 )
 
 Target = Literal["float", "int8-only"]
@@ -59,6 +60,7 @@ METHODS: Final[Mapping[str, MethodKind]] = {
     "weights-only": _REWRITTEN,
     "dare": MethodKind(in_place=True, integers=True, automatic=False),
     "fmt": MethodKind(in_place=True, integers=True, fitted=False, automatic=False),
+    "archrepair": MethodKind(in_place=False, integers=True, fitted=False, automatic=False),
 }
 
 

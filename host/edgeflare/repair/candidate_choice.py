@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair
-from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.models.model_file import read_model_file
 from edgeflare.repair.builtin_methods import NO_DETAILS
+from edgeflare.repair.candidate_check import CandidateCheck, needed
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
-from edgeflare.repair.device_judgement import latency_on, refusal_by
-from edgeflare.repair.fitting.quantizer import candidate_fault
-from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
-from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
+from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidateMaker,
     EnoughTried,
@@ -31,7 +25,6 @@ from edgeflare.repair.repair_candidate import (
     RepairCandidate,
     ReportProgress,
 )
-from edgeflare.repair.repair_cost import Latency, least_limit, same_work
 from edgeflare.repair.repair_document import OnDevice, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.statistics.binomial import sign_test
@@ -116,13 +109,10 @@ class CandidateChoice:
             offered=None if offered is None else offered[1:],
         )
 
-    def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
-        """Measure a candidate and the model before in turns, on each device."""
-        some, limit = next(iter(self.sets.values())), self.request.latency_limit
-        return tuple(
-            latency_on(device, candidate.content, self.opened, some, limit)
-            for device in self.opened.devices
-        )
+    @property
+    def check(self) -> CandidateCheck:
+        """What a candidate costs, and what refuses it."""
+        return CandidateCheck(self.opened, self.request, next(iter(self.sets.values())))
 
     def _attempts(self, makers: Sequence[CandidateMaker]) -> list[Attempt]:
         """Try candidates, or read what came of them, until there are no more or enough."""
@@ -178,70 +168,24 @@ class CandidateChoice:
 
     def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:
         """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
-        fault = self._fault(candidate)
+        fault = self.check.fault(candidate)
         if fault is not None:
             return Attempt(None, structs.replace(made, set_aside=fault))
-        latency: tuple[Latency, ...] = ()
-        ratio: float = 1.0
-        if not same_work(read_model_file(self.opened.pair.compressed), candidate.content):
-            latency = self.latency(candidate)
-            ratio = max(of_device.ratio for of_device in latency)
+        latency, ratio = self.check.cost(candidate)
         made = structs.replace(made, latency=latency, latency_ratio=ratio)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
             return Attempt(None, structs.replace(made, set_aside=judgement.reason))
-        needs = self._needs(candidate, latency)
-        said = " and ".join(f"{option} {needed}" for option, needed in needs.items())
+        needs = self.check.needs(candidate, latency)
         tried = structs.replace(
             made,
             file=stored_file(candidate.name),
             score=judgement.score,
             sets=judgement,
             needs=needs,
-            set_aside=f"it needs {said}" if said else None,
+            set_aside=needed(needs),
         )
         return Attempt(candidate, tried)
-
-    @property
-    def size_before(self) -> int:
-        """Bytes of the compressed model."""
-        return self.opened.pair.compressed.stat().st_size
-
-    def _needs(self, candidate: RepairCandidate, latency: Sequence[Latency]) -> dict[str, str]:
-        """Return the limits that a candidate exceeds, by option, each with what it needs."""
-        needs = {}
-        size, time_limit = self.request.size_limit, self.request.latency_limit
-        before, after = self.size_before, len(candidate.content)
-        if size is not None and not size.allows(before, after):
-            needs["--max-size"] = least_limit(before, after)
-        slower = [
-            of_device.ratio
-            for of_device in latency
-            if time_limit is not None and of_device.exceeds(time_limit)
-        ]
-        if slower:
-            needs["--max-latency"] = least_limit(1.0, max(slower))
-        return needs
-
-    def _fault(self, candidate: RepairCandidate) -> str | None:
-        """Return why a kernel set of the host or a device does not run a candidate, if one does."""
-        if candidate.recipe is not None or len(candidate.content) != self.size_before:
-            with TemporaryDirectory(prefix="edgeflare-") as folder:
-                path = Path(folder) / NAME
-                path.write_bytes(candidate.content)
-                rewritten = replace(self.opened.pair, compressed=path)
-                seeds = self.sets[SEEDS]
-                every, ids = self.opened.seeds, seeds.seed_ids.tolist()
-                places = [every.place(id_) for id_ in ids]
-                fixed = {name: rows[places] for name, rows in every.fixed.items()}
-                few = Seeds(seeds.inputs, None, (), fixed, tuple(ids))
-                fault = candidate_fault(rewritten, few)
-            if fault is not None:
-                return fault
-        reasons = (
-            refusal_by(device, candidate.content, self.opened) for device in self.opened.devices
-        )
-        return next(filter(None, reasons), None)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:

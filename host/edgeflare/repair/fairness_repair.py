@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.query import Arm
-from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.repair.device_judgement import opened_on
@@ -39,7 +37,12 @@ from edgeflare.repair.judging.fairness import (
     falls_surely,
     require_rates,
 )
-from edgeflare.repair.judging.judgement_inputs import SeedSplit, decisions, split_seeds
+from edgeflare.repair.judging.judgement_inputs import (
+    SeedSplit,
+    decisions,
+    split_seeds,
+    true_labels,
+)
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
@@ -128,14 +131,14 @@ def _opened(
     """Open a pair, and refuse rows by which no candidate can be judged."""
     opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
     require_seeds(pair.name, len(opened.seeds))
-    labels = _known_labels(opened, opened.seeds)
+    labels = true_labels(opened, opened.seeds)
     inputs, rng = np.asarray(opened.seeds.inputs), np.random.default_rng(request.rng_seed)
     attribute, split = Attribute(inputs, request.groups), split_seeds(labels, rng)
     parts = {_CHOOSE: np.concatenate([split.fit, split.choose]), _JUDGE: split.judge}
     rows = {part: (inputs[places], labels[places]) for part, places in parts.items()}
     fresh = fresh_seeds(opened, request)
     if fresh is not None:
-        rows[_FRESH] = np.asarray(fresh.inputs), _known_labels(opened, fresh)
+        rows[_FRESH] = np.asarray(fresh.inputs), true_labels(opened, fresh)
     judging = _Judging(opened, attribute, split, rows, request)
     judging.require_rates()
     return judging
@@ -151,18 +154,6 @@ def drawn_part(part: NDArray[np.int64], most: int, rng: np.random.Generator) -> 
 
     """
     return part if len(part) <= most else np.sort(rng.choice(part, most, replace=False))
-
-
-def _known_labels(opened: OpenedPair, seeds: Seeds) -> Labels:
-    classes = opened.panel.reading.decoders[Arm.TWIN].choices
-    labels = np.full(len(seeds), -1) if seeds.labels is None else seeds.labels
-    unknown = int((~is_labelled(labels, classes)).sum())
-    if unknown:
-        raise UserError(
-            f"{opened.pair.name}: {unknown:,} of {len(seeds):,} seeds have no label, by which"
-            " accuracy and fairness are judged: give `labels` beside them"
-        )
-    return labels
 
 
 @dataclass(frozen=True)

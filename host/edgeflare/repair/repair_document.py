@@ -15,6 +15,7 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
+from edgeflare.repair.architecture.architecture_details import ArchitectureRepair
 from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
 from edgeflare.repair.judging.fairness import FairnessRepair
 from edgeflare.repair.judging.judgement import Figures, Judgement
@@ -52,6 +53,7 @@ class RepairDocument(
             or judged.
         fairness: what became of the dependence on an attribute; null unless `--groups` asks for
             that, which is judged in place of deviations.
+        architecture: a repair of the original by "archrepair", judged by accuracy; null of others.
         shown: inputs that judge and that the chosen candidate mends or breaks, those with the
             largest margin of the original first; empty where none is chosen.
         on_devices: the chosen candidate on each device.
@@ -79,6 +81,7 @@ class RepairDocument(
     chosen: str | None
     judged: Judgement | None = None
     fairness: FairnessRepair | None = None
+    architecture: ArchitectureRepair | None = None
     shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)] = ()
     on_devices: tuple[OnDevice, ...] = ()
     robustness: Robustness | None = None
@@ -269,7 +272,8 @@ def read_repair(directory: RunDirectory) -> RepairDocument:
 def _contradictions(document: RepairDocument) -> Iterator[str]:
     if document.offered is not None and document.tried(document.offered.candidate) is None:
         yield f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
-    if document.written and document.judged is None and document.fairness is None:
+    judged = document.judged, document.fairness, document.architecture
+    if document.written and judged == (None, None, None):
         yield "written is true, but judged is null"
 
 

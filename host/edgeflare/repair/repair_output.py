@@ -18,6 +18,9 @@ from edgeflare.untrusted_text import for_json
 
 MODEL = "repaired.tflite"
 
+ORIGINAL = "original.tflite"
+"""The original, where it was repaired itself."""
+
 RECIPE = "recipe.json"
 """What the quantizer made the model by, where it did."""
 

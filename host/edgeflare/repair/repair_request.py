@@ -31,6 +31,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
             original's.
         slice: percent of the synapses of each layer that methods change which slice networks; null
             for what each of them takes.
+        steps: batches that "archrepair" trains each candidate with; null for 200.
+        suspects: suspicious neurons by which it locates a block; null for 50.
 
     """
 
@@ -45,6 +47,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
     robustness: bool = False
     groups: tuple[Count, ...] = ()
     slice: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    steps: CountFromOne | None = None
+    suspects: CountFromOne | None = None
 
     @property
     def size_limit(self) -> CostLimit | None:

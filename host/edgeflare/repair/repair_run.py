@@ -57,6 +57,7 @@ from edgeflare.repair.repair_document import (
 )
 from edgeflare.repair.repair_output import (
     MODEL,
+    ORIGINAL,
     RECIPE,
     write_document,
     write_pair,
@@ -94,7 +95,8 @@ class RepairOutcome:
         """
         if self.repaired is not None:
             write_repaired(folder, self.repaired)
-            write_pair(folder, pair, pair.seeds)
+            own = str(folder / ORIGINAL) if ORIGINAL in self.repaired.files else pair.original
+            write_pair(folder, replace(pair, original=own), pair.seeds)
         write_shown(folder, pair, self.shown)
         write_document(folder, self.document)
 
@@ -328,11 +330,11 @@ def _repaired_model(
         candidate.latency for candidate in document.candidates if candidate.name == chosen.name
     )
     return RepairedModel(
-        **structs.asdict((known or choice.latency(chosen))[0]),
+        **structs.asdict((known or choice.check.latency(chosen))[0]),
         file=MODEL,
         sha256=hashlib.sha256(chosen.content).hexdigest(),
         recipe=None if chosen.recipe is None else RECIPE,
-        bytes_before=choice.size_before,
+        bytes_before=choice.check.size_before,
         bytes_after=len(chosen.content),
     )
 

@@ -81,21 +81,20 @@ def tuned_weights(
     units = {at: _unit(network, at) for at in network.parameters.weights}
 
     def step(
-        weights: Weights, moments: _Moments, rate: Array, batch: tuple[Any, Weights]
-    ) -> tuple[Weights, _Moments]:
+        weights: Weights, moments: Moments, rate: Array, batch: tuple[Any, Weights]
+    ) -> tuple[Weights, Moments]:
         given, moved = batch
         gradient = jax.grad(lambda some: loss(network.parameters._replace(weights=some), given))(
             weights
         )
-        falls, after = _adam(gradient, moments)
+        falls, after = adam(gradient, moments)
         return {
             at: weight - rate * units[at] * moved[at] * falls[at] for at, weight in weights.items()
         }, after
 
     compiled = jax.jit(step)
     weights: Weights = jax.tree.map(jnp.asarray, dict(network.parameters.weights))
-    zeros = jax.tree.map(jnp.zeros_like, weights)
-    moments = _Moments(jnp.zeros(()), zeros, zeros)
+    moments = Moments.begin(weights)
     for number, batch in zip(range(tuning.steps), batches, strict=False):
         if number % _SAID_EVERY == 0:
             progress(number, tuning.steps)
@@ -105,16 +104,22 @@ def tuned_weights(
     return network.parameters._replace(weights=jax.tree.map(np.asarray, weights))
 
 
-class _Moments(NamedTuple):
+class Moments(NamedTuple):
     """How many gradients there were, and means of them and of their squares, recent ones first."""
 
     steps: Any
-    first: Weights
-    second: Weights
+    first: Any
+    second: Any
+
+    @classmethod
+    def begin(cls, moved: Any) -> Moments:
+        """Return those of arrays that were not moved yet."""
+        zeros = jax.tree.map(jnp.zeros_like, moved)
+        return cls(jnp.zeros(()), zeros, zeros)
 
 
-def _adam(gradient: Weights, moments: _Moments) -> tuple[Weights, _Moments]:
-    """Return by how much weights fall at a rate of 1, and the moments then."""
+def adam(gradient: Any, moments: Moments) -> tuple[Any, Moments]:
+    """Return by how much arrays fall at a rate of 1, and the moments then."""
     steps = moments.steps + 1
     first = jax.tree.map(partial(_mean, _DECAYS[0]), moments.first, gradient)
     squares = jax.tree.map(jnp.square, gradient)
@@ -125,7 +130,7 @@ def _adam(gradient: Weights, moments: _Moments) -> tuple[Weights, _Moments]:
         first,
         second,
     )
-    return falls, _Moments(steps, first, second)
+    return falls, Moments(steps, first, second)
 
 
 def _mean(decay: float, before: Array, now: Array) -> Array:

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
@@ -144,6 +147,41 @@ def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Re
     rules += [_integer(model.scope(operator), _ALL, 16) for operator in chosen.values()]
     if _makes_an_output(network.original_graph, chosen.values()):
         rules.append(_integer(_EACH, "OUTPUT", 16))
+    return _rewritten(model, tuple(rules))
+
+
+def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic]) -> Rewritten:
+    """Compress a float network as another one was: in 8 bits whole, or its weights alone.
+
+    Activations have the range of their values on the rows. Inputs and outputs are in float where
+    those of the other network are.
+
+    Args:
+        compressed: the other compressed network's file.
+        original: the float network's.
+        rows: inputs as the float network takes them, (n, ...).
+
+    Raises:
+        UserError: the other one is compressed neither way.
+        RewritingFailed: the library does not rewrite the network so.
+
+    """
+    like = Graph(compressed, "the compressed model")
+    computed = [tensor for layer in like.layers for tensor in layer.outputs]
+    integers = any(like.tensors[tensor].holds_8_bits for tensor in computed)
+    if not integers and not any(tensor.holds_8_bits for tensor in like.tensors):
+        raise UserError(
+            f"{like.source} holds no numbers of 8 bits, and a repaired original is compressed again"
+            " in 8 bits, whole or its weights alone: compress it so"
+        )
+    model = FloatModel(QuantizedNetwork(original, original, rows, rows))
+    if not integers:
+        return _rewritten(model, (_stored_int8(_EACH, _ALL),))
+    model.keep_ranges()
+    rules = [_integer(_EACH, _ALL, 8)]
+    for name, ends in (("INPUT", like.inputs), ("OUTPUT", like.outputs)):
+        if not all(like.tensors[tensor].holds_8_bits for tensor in ends):
+            rules.append(_unchanged(_EACH, name))
     return _rewritten(model, tuple(rules))
 
 

@@ -31,6 +31,7 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.core.tensor import tensor_bytes
 from edgeflare.diagnose.near_boundary import mixtures, near_boundary_inputs, near_other_decisions
+from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
 from edgeflare.run.plan import Plan
@@ -99,6 +100,31 @@ def known_labels(opened: OpenedPair) -> Labels:
         return labels
     classes = opened.panel.reading.decoders[Arm.ORIGINAL].choices
     return np.where(is_labelled(seeds.labels, classes), seeds.labels, labels)
+
+
+def true_labels(opened: OpenedPair, seeds: Seeds) -> Labels:
+    """Return the label of each of some inputs, which all have to have one.
+
+    Args:
+        opened: a pair of classifiers.
+        seeds: its seeds, or others.
+
+    Raises:
+        UserError: one has none, or one that is no class.
+
+    Returns:
+        (seeds,) int64.
+
+    """
+    classes = opened.panel.reading.decoders[Arm.TWIN].choices
+    labels = np.full(len(seeds), -1) if seeds.labels is None else seeds.labels
+    unknown = int((~is_labelled(labels, classes)).sum())
+    if unknown:
+        raise UserError(
+            f"{opened.pair.name}: {unknown:,} of {len(seeds):,} seeds have no label, by which"
+            " candidates are judged: give `labels` beside them"
+        )
+    return labels
 
 
 def judged_sets(

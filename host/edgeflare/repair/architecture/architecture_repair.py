@@ -1,0 +1,498 @@
+"""The repair of a float original by labels, before it is compressed: ArchRepair, and its control.
+
+Three fifths of the seeds train, one chooses and one judges, with the inputs of `--test`. The
+control is the same network, of which everything is fine-tuned with as many batches. What is made of
+either is compressed as the compressed model of the pair was, and judged by what it decides then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from edgeflare import __version__
+from edgeflare.campaign.pair_panel import OpenedPair, open_pair
+from edgeflare.core.answer import Answer
+from edgeflare.core.query import Arm
+from edgeflare.core.seeds import Seeds
+from edgeflare.devices.device import Device
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.models.model_file import read_model_file
+from edgeflare.models.pair import Pair
+from edgeflare.models.run_pair import DEFAULT_TASK
+from edgeflare.repair.architecture.architecture_details import (
+    Accuracy,
+    ArchitectureRepair,
+    ArchitectureRow,
+    BlockFigures,
+    CompressedOnDevice,
+    FoundConnection,
+)
+from edgeflare.repair.architecture.block_localization import (
+    block_trials,
+    suspicious_neurons,
+    suspiciousness,
+)
+from edgeflare.repair.architecture.block_search import FoundBlock, require_steps, search_block
+from edgeflare.repair.architecture.network_blocks import NetworkBlock, network_blocks
+from edgeflare.repair.architecture.trained_classifier import (
+    BATCH,
+    LabelledRows,
+    Pace,
+    TrainedClassifier,
+    best_pace,
+    everything,
+    trained,
+)
+from edgeflare.repair.candidate_check import CandidateCheck, needed
+from edgeflare.repair.device_judgement import opened_on
+from edgeflare.repair.fitting.float_model import RewritingFailed
+from edgeflare.repair.fitting.quantizer import compressed_as
+from edgeflare.repair.judging.candidate_model import open_candidate
+from edgeflare.repair.judging.judgement import Change, accuracy_change, figures
+from edgeflare.repair.judging.judgement_inputs import (
+    PARTS,
+    JudgedSet,
+    Labels,
+    SeedSplit,
+    split_seeds,
+    true_labels,
+)
+from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
+from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
+from edgeflare.repair.repair_output import ORIGINAL
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
+from edgeflare.statistics.binomial import sign_test
+
+STEPS: Final = 200
+"""Batches that each candidate is trained with, unless another number is asked for."""
+
+SUSPECTS: Final = 50
+"""The most suspicious neurons that are counted, unless another number is asked for."""
+
+LEAST_SEEDS: Final = 2 * BATCH * PARTS // 3 + 1
+"""Two batches to train with: one for weights, and one to compare operators by."""
+
+_CALIBRATING = 500
+"""Seeds to fit with by which a network is compressed, at most."""
+
+_TRIAL_SHARE = 10
+"""A trial of a block takes one in so many steps."""
+
+_SURE = 0.05
+_BEFORE, _PLAIN, _FOUND = "before", "plain", "archrepair"
+_CHOOSE, _JUDGE, _FRESH = "choose", "judge", "fresh"
+"""Parts of the inputs, as the figures of a model name them."""
+
+_Inputs = tuple[NDArray[np.generic], Labels]
+"""Inputs and their labels."""
+
+_Answers = Mapping[str, tuple[Sequence[Answer], Sequence[Answer]]]
+"""What a float model and its compressed form answer, by part of the inputs."""
+
+
+def repair_architecture(
+    pair: Pair, profiles: Sequence[Profile], request: RepairRequest, progress: ReportProgress
+) -> RepairOutcome:
+    """Search a block of a pair's original, and fine-tune the original alone beside it.
+
+    Args:
+        pair: a classifier with one input, whose seeds have labels.
+        profiles: the devices.
+        request: the settings.
+        progress: is called as the steps go on.
+
+    Raises:
+        UserError: seeds are too few or without labels, the original is no float `.tflite` file, has
+            an operator without a gradient or no block, or the budget ends before the first step.
+
+    """
+    with ExitStack() as stack:
+        return _opened(pair, profiles, request, stack).outcome(progress)
+
+
+def planned_architecture(pair: Pair, profiles: Sequence[Profile], request: RepairRequest) -> str:
+    """Open models and devices, and say in a sentence what `repair_architecture` would do.
+
+    Args: as of `repair_architecture`.
+
+    Raises:
+        UserError: as by `repair_architecture`, before anything is trained.
+
+    """
+    with ExitStack() as stack:
+        repair = _opened(pair, profiles, request, stack)
+    names = ", ".join(profile.name for profile in profiles)
+    return (
+        f"{repair.split.sizes}. {len(repair.blocks)} blocks of the original, of which the two that"
+        f" are located are searched, and plain fine-tuning, {repair.steps} batches of {BATCH} each;"
+        f" on {names}."
+    )
+
+
+def _opened(
+    pair: Pair, profiles: Sequence[Profile], request: RepairRequest, stack: ExitStack
+) -> _Repair:
+    """Open a pair, and refuse what cannot be trained or judged."""
+    steps = STEPS if request.steps is None else request.steps
+    require_steps(steps)
+    original = Path(str(pair.original))
+    if original.suffix.lower() != ".tflite":
+        raise UserError(
+            f"--method archrepair trains the original, and {pair.original} is no .tflite file: name"
+            " a float .tflite model as the original"
+        )
+    if pair.interface.task != DEFAULT_TASK:
+        raise UserError(
+            f"--method archrepair trains classifiers by labels, and {pair.name} is of the task"
+            f" {pair.interface.task}: leave --method away, and other methods are tried"
+        )
+    opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
+    count = len(opened.seeds)
+    if count < LEAST_SEEDS:
+        raise UserError(
+            f"{pair.name} has {count} seeds, and --method archrepair needs at least {LEAST_SEEDS},"
+            f" of which three fifths are two batches of {BATCH} to train with: give more seeds"
+        )
+    labels = true_labels(opened, opened.seeds)
+    content = read_model_file(original)
+    classifier = TrainedClassifier(content, str(original))
+    split = split_seeds(labels, np.random.default_rng(request.rng_seed))
+    inputs = np.asarray(opened.seeds.inputs)
+    parts = {_CHOOSE: split.choose, _JUDGE: split.judge}
+    judged = {part: (inputs[places], labels[places]) for part, places in parts.items()}
+    fresh: Seeds | None = fresh_seeds(opened, request)
+    if fresh is not None:
+        judged[_FRESH] = np.asarray(fresh.inputs), true_labels(opened, fresh)
+    ids = [opened.seeds.seed_ids[place] for place in split.fit.tolist()]
+    rows = opened.panel.rows(Arm.ORIGINAL, inputs[split.fit], ids)
+    return _Repair(
+        opened,
+        request,
+        steps,
+        content,
+        classifier,
+        network_blocks(classifier.graph),
+        split,
+        LabelledRows(rows, labels[split.fit]),
+        judged,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A candidate that was made.
+
+    Attributes:
+        tried: what came of it.
+        original: its float model.
+        candidate: that, compressed; None where it may not be chosen.
+        answers: what both answer; None where it was not judged.
+        found: what the search kept; None of the control.
+
+    """
+
+    tried: TriedCandidate
+    original: bytes
+    candidate: RepairCandidate | None
+    answers: _Answers | None
+    found: FoundBlock | None
+
+
+@dataclass(frozen=True)
+class _Repair:
+    """What candidates are made of, and what judges them.
+
+    Attributes:
+        opened: the pair and its devices.
+        request: the settings.
+        steps: batches that each candidate is trained with.
+        content: the original's file.
+        classifier: the original.
+        blocks: its blocks.
+        split: the parts of the seeds.
+        labelled: the seeds to fit with, as the original takes them.
+        judged: the inputs that choose, those that judge and those of `--test`, if any, by part.
+
+    """
+
+    opened: OpenedPair
+    request: RepairRequest
+    steps: int
+    content: bytes
+    classifier: TrainedClassifier
+    blocks: Sequence[NetworkBlock]
+    split: SeedSplit
+    labelled: LabelledRows
+    judged: Mapping[str, _Inputs]
+
+    def outcome(self, progress: ReportProgress) -> RepairOutcome:
+        """Locate blocks, make candidates, choose one and judge it."""
+        progress("blocks", 0, 1)
+        blocks, located, best_trial = self._located()
+        names = dict.fromkeys((located, best_trial))
+        searched = [block for block in self.blocks if block.name in names]
+        makers: dict[str, Callable[[StepProgress], bytes | FoundBlock]] = {
+            _PLAIN: self._fine_tuned,
+            **{
+                f"{_FOUND}-{block.name.replace(' ', '-')}": partial(self._searched, block)
+                for block in searched
+            },
+        }
+        made = []
+        for number, (name, make) in enumerate(makers.items()):
+            progress("candidates", number, len(makers))
+            made.append(self._tried(name, make, partial(progress, name)))
+        progress("candidates", len(makers), len(makers))
+        before = self._answers(self.content, read_model_file(self.opened.pair.compressed))
+        chosen = chosen_candidate(self._choices(made))
+        change, gains, why = self._verdict(before, made, chosen)
+        written = chosen if gains else None
+        rows = [self._row(_BEFORE, before, None)]
+        rows += [
+            self._row(candidate.tried.name, candidate.answers, candidate.found)
+            for candidate in made
+            if candidate.answers is not None
+        ]
+        best = next((each for each in made if each.tried.name == chosen), None)
+        repair = ArchitectureRepair(
+            steps=self.steps,
+            rate=self._pace.rate,
+            suspects=self._suspects,
+            blocks=blocks,
+            located=located,
+            best_trial=best_trial,
+            rows=tuple(rows),
+            change=change,
+            devices=self._on_devices(best) if best is not None and written else (),
+            original=ORIGINAL if written else None,
+        )
+        document = self._document(made, repair, written, why)
+        return RepairOutcome(document, None if best is None or not written else best.candidate)
+
+    @cached_property
+    def _pace(self) -> Pace:
+        """How everything is trained; all candidates alike."""
+        return best_pace(self.classifier, self.labelled, self.steps, self._new_rng())
+
+    @property
+    def _suspects(self) -> int:
+        return SUSPECTS if self.request.suspects is None else self.request.suspects
+
+    def _new_rng(self) -> np.random.Generator:
+        """Return a generator of the repair's seed: each candidate has the same draws of its own."""
+        return np.random.default_rng(self.request.rng_seed)
+
+    def _located(self) -> tuple[tuple[BlockFigures, ...], str, str]:
+        """Return what localization says of each block, and the two blocks that it names."""
+        scores = suspiciousness(self.classifier, self.blocks, self.labelled, self._new_rng())
+        counts = suspicious_neurons(scores, self._suspects)
+        trials = block_trials(
+            self.classifier,
+            self.blocks,
+            self.labelled,
+            replace(self._pace, steps=max(1, self.steps // _TRIAL_SHARE)),
+            self.request.rng_seed,
+        )
+        known = tuple(
+            BlockFigures(
+                name=block.name,
+                operators=(block.operators[0], block.operators[-1]),
+                neurons=len(scores[block.name]),
+                suspicious=counts[block.name],
+                trial=trials[block.name],
+            )
+            for block in self.blocks
+        )
+        return known, max(counts, key=counts.__getitem__), max(trials, key=trials.__getitem__)
+
+    def _fine_tuned(self, progress: StepProgress) -> bytes:
+        """Return the original with everything trained: the control."""
+        classifier = self.classifier
+        moved = everything(classifier.constants)
+        after = trained(classifier, self.labelled, moved, self._pace, self._new_rng(), progress)
+        return classifier.written(after)
+
+    def _searched(self, block: NetworkBlock, progress: StepProgress) -> FoundBlock:
+        return search_block(
+            self.content, block, self.labelled, self._pace, self._new_rng(), progress
+        )
+
+    def _tried(
+        self, name: str, make: Callable[[StepProgress], bytes | FoundBlock], progress: StepProgress
+    ) -> _Made:
+        """Make a candidate, compress it, and look at what it costs and answers."""
+        begun = monotonic()
+        result = make(progress)
+        found = result if isinstance(result, FoundBlock) else None
+        original = result.content if isinstance(result, FoundBlock) else result
+        tried = TriedCandidate(name=name, seconds=round(monotonic() - begun, 3))
+
+        def aside(why: str) -> _Made:
+            return _Made(structs.replace(tried, set_aside=why), original, None, None, found)
+
+        before = read_model_file(self.opened.pair.compressed)
+        try:
+            made = compressed_as(before, original, self.labelled.rows[:_CALIBRATING])
+        except RewritingFailed as failed:
+            return aside(str(failed))
+        candidate = RepairCandidate(name, made.content, made.recipe, files={ORIGINAL: original})
+        tried = structs.replace(tried, bytes=len(made.content))
+        check = CandidateCheck(self.opened, self.request, self._seeds(self.split.choose))
+        if (fault := check.fault(candidate)) is not None:
+            return aside(fault)
+        latency, ratio = check.cost(candidate)
+        needs = check.needs(candidate, latency)
+        tried = structs.replace(
+            tried, latency=latency, latency_ratio=ratio, needs=needs, set_aside=needed(needs)
+        )
+        answers = self._answers(original, candidate.content)
+        return _Made(tried, original, None if needs else candidate, answers, found)
+
+    def _seeds(self, places: NDArray[np.int64]) -> JudgedSet:
+        ids = np.array(self.opened.seeds.seed_ids, np.int64)[places]
+        return JudgedSet(np.asarray(self.opened.seeds.inputs)[places], ids, None, (), ())
+
+    def _answers(self, original: bytes, compressed: bytes) -> _Answers:
+        """Return what a float model and its compressed form answer, by part of the inputs."""
+        sides = []
+        for content in (original, compressed):
+            with open_candidate(content, self.opened) as model:
+                sides.append(
+                    {
+                        part: model.answers(inputs, self._ids(len(inputs)))
+                        for part, (inputs, _) in self.judged.items()
+                    }
+                )
+        return {part: (sides[0][part], sides[1][part]) for part in self.judged}
+
+    def _ids(self, count: int) -> list[int]:
+        """Return a seed for each input: a model with one input has nothing else of a seed."""
+        return [self.opened.seeds.seed_ids[0]] * count
+
+    def _row(self, name: str, answers: _Answers, found: FoundBlock | None) -> ArchitectureRow:
+        by_part = {
+            part: Accuracy(
+                right=int(sum(_right(original, self.judged[part][1]))),
+                compressed=figures(original, compressed, self.judged[part][1]),
+            )
+            for part, (original, compressed) in answers.items()
+        }
+        return ArchitectureRow(
+            name=name,
+            connections=() if found is None else tuple(_connections(found)),
+            choose=by_part[_CHOOSE],
+            judge=by_part[_JUDGE],
+            fresh=by_part.get(_FRESH),
+        )
+
+    def _choices(self, made: Sequence[_Made]) -> dict[str, NDArray[np.bool_]]:
+        """Return where the candidates within the limits are right on the seeds that choose."""
+        labels = self.judged[_CHOOSE][1]
+        return {
+            each.tried.name: _right(each.answers[_CHOOSE][1], labels)
+            for each in made
+            if each.candidate is not None and each.answers is not None
+        }
+
+    def _verdict(
+        self, before: _Answers, made: Sequence[_Made], chosen: str | None
+    ) -> tuple[Change | None, bool, str]:
+        """Say whether the chosen candidate is to be written, by inputs that did not choose."""
+        best = next((each for each in made if each.tried.name == chosen), None)
+        if best is None or best.answers is None:
+            return None, False, "no candidate is within the limits"
+        held_out = [part for part in self.judged if part != _CHOOSE]
+        labels = np.concatenate([self.judged[part][1] for part in held_out])
+        sides = [
+            [[answer for part in held_out for answer in of[part][arm]] for arm in (0, 1)]
+            for of in (before, best.answers)
+        ]
+        change = accuracy_change(labels, sides[0][1], sides[1][1])
+        old, new = (float(_right(side[1], labels).mean()) for side in sides)
+        deviating = [sum(f.differs(g) for f, g in zip(*side, strict=True)) for side in sides]
+        said = (
+            f"on {len(labels):,} held-out inputs the compressed model of {chosen} has {new:.2%}"
+            f" right instead of {old:.2%}, and {deviating[1]:,} instead of"
+            f" {deviating[0]:,} deviate from its own original"
+        )
+        if change.mended <= change.broken or change.p >= _SURE:
+            return change, False, f"accuracy does not surely rise: {said}"
+        return change, True, said
+
+    def _on_devices(self, best: _Made) -> tuple[CompressedOnDevice, ...]:
+        return tuple(self._on(device, best) for device in self.opened.devices)
+
+    def _on(self, device: Device, best: _Made) -> CompressedOnDevice:
+        assert best.candidate is not None and best.answers is not None  # noqa: S101, PT018 - chosen
+        inputs, labels = self.judged[_JUDGE]
+        with opened_on(device, best.candidate.content, self.opened) as (_, there):
+            answers = there.answers(inputs, self._ids(len(inputs)))
+        return CompressedOnDevice(
+            device=device.profile.name, judge=figures(best.answers[_JUDGE][0], answers, labels)
+        )
+
+    def _document(
+        self, made: Sequence[_Made], repair: ArchitectureRepair, written: str | None, why: str
+    ) -> RepairDocument:
+        pair = self.opened.pair
+        return RepairDocument(
+            edgeflare=__version__,
+            pair=PairToRepair.of(pair),
+            run=None,
+            devices=repaired_for(self.opened),
+            classes=tuple(pair.classes),
+            request=self.request,
+            seeds=self.split.sizes,
+            residual=None,
+            candidates=tuple(each.tried for each in made),
+            front=(),
+            chosen=written,
+            architecture=repair,
+            written=written is not None,
+            why=why,
+        )
+
+
+def chosen_candidate(right: Mapping[str, NDArray[np.bool_]]) -> str | None:
+    """Return the candidate to judge; None where there is none.
+
+    It is "plain", unless another one is right on surely more of the inputs that choose.
+
+    Args:
+        right: where each candidate's compressed model is right, by name.
+
+    """
+    if _PLAIN not in right:
+        return max(right, key=lambda name: int(right[name].sum()), default=None)
+    plain = right[_PLAIN]
+    surely = [
+        name
+        for name, found in right.items()
+        if (better := int((found & ~plain).sum())) > (worse := int((plain & ~found).sum()))
+        and sign_test(better, worse) < _SURE
+    ]
+    return max(surely, key=lambda name: int(right[name].sum()), default=_PLAIN)
+
+
+def _right(answers: Sequence[Answer], labels: Labels) -> NDArray[np.bool_]:
+    decided = [-1 if answer.decision is None else answer.decision for answer in answers]
+    return np.asarray(np.array(decided) == labels)
+
+
+def _connections(found: FoundBlock) -> Sequence[FoundConnection]:
+    return [
+        FoundConnection(*edge, name, round(found.shares[edge][name], 4))
+        for edge, name in found.connections.items()
+    ]

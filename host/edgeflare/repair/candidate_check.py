@@ -1,0 +1,96 @@
+"""What a candidate of a repair costs, and what refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.core.seeds import Seeds
+from edgeflare.models.model_file import read_model_file
+from edgeflare.repair.device_judgement import latency_on, refusal_by
+from edgeflare.repair.fitting.quantizer import candidate_fault
+from edgeflare.repair.judging.candidate_model import NAME
+from edgeflare.repair.judging.judgement_inputs import JudgedSet
+from edgeflare.repair.repair_candidate import RepairCandidate
+from edgeflare.repair.repair_cost import Latency, least_limit, same_work
+from edgeflare.repair.repair_request import RepairRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCheck:
+    """What candidates are held to.
+
+    Attributes:
+        opened: the pair and its devices.
+        request: the limits.
+        seeds: the seeds to choose by.
+
+    """
+
+    opened: OpenedPair
+    request: RepairRequest
+    seeds: JudgedSet
+
+    @property
+    def size_before(self) -> int:
+        """Bytes of the compressed model."""
+        return self.opened.pair.compressed.stat().st_size
+
+    def cost(self, candidate: RepairCandidate) -> tuple[tuple[Latency, ...], float]:
+        """Return the times on each device, none for a file that does the same, and the ratio."""
+        if same_work(read_model_file(self.opened.pair.compressed), candidate.content):
+            return (), 1.0
+        latency = self.latency(candidate)
+        return latency, max(of_device.ratio for of_device in latency)
+
+    def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
+        """Measure a candidate and the model before in turns, on each device."""
+        limit = self.request.latency_limit
+        return tuple(
+            latency_on(device, candidate.content, self.opened, self.seeds, limit)
+            for device in self.opened.devices
+        )
+
+    def needs(self, candidate: RepairCandidate, latency: Sequence[Latency]) -> dict[str, str]:
+        """Return the limits that a candidate exceeds, by option, each with what it needs."""
+        needs = {}
+        size, time_limit = self.request.size_limit, self.request.latency_limit
+        before, after = self.size_before, len(candidate.content)
+        if size is not None and not size.allows(before, after):
+            needs["--max-size"] = least_limit(before, after)
+        slower = [
+            of_device.ratio
+            for of_device in latency
+            if time_limit is not None and of_device.exceeds(time_limit)
+        ]
+        if slower:
+            needs["--max-latency"] = least_limit(1.0, max(slower))
+        return needs
+
+    def fault(self, candidate: RepairCandidate) -> str | None:
+        """Return why a kernel set of the host or a device does not run a candidate, if one does."""
+        if candidate.recipe is not None or len(candidate.content) != self.size_before:
+            with TemporaryDirectory(prefix="edgeflare-") as folder:
+                path = Path(folder) / NAME
+                path.write_bytes(candidate.content)
+                rewritten = replace(self.opened.pair, compressed=path)
+                every, ids = self.opened.seeds, self.seeds.seed_ids.tolist()
+                places = [every.place(id_) for id_ in ids]
+                fixed = {name: rows[places] for name, rows in every.fixed.items()}
+                few = Seeds(self.seeds.inputs, None, (), fixed, tuple(ids))
+                fault = candidate_fault(rewritten, few)
+            if fault is not None:
+                return fault
+        reasons = (
+            refusal_by(device, candidate.content, self.opened) for device in self.opened.devices
+        )
+        return next(filter(None, reasons), None)
+
+
+def needed(needs: Mapping[str, str]) -> str | None:
+    """Return what a candidate needs, as it is said; None where it needs nothing."""
+    said = " and ".join(f"{option} {needed}" for option, needed in needs.items())
+    return f"it needs {said}" if said else None
