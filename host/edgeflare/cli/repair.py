@@ -26,6 +26,10 @@ from edgeflare.cli.interruptible import (
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.repair_presentation import print_repair
+from edgeflare.cli.repair_settings import (
+    require_architecture_settings,
+    require_learning_settings,
+)
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -130,8 +134,8 @@ def repair(
     )
     request.require_limits()
     pair_alone = _is_pair(source)
-    _require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
-    _require_architecture_settings(request, pair=pair_alone, again=again, resume=resume)
+    require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
+    require_architecture_settings(request, pair=pair_alone, again=again, resume=resume)
     shifts = _shift_request(rounds, mixture)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
@@ -178,50 +182,6 @@ def _columns(groups: str | None) -> tuple[int, ...]:
     if min(found) < 0 or len(set(found)) < len(found):
         raise UserError(f"--groups {groups!r}: expected positions of columns, as in 8 or 8,9")
     return tuple(found)
-
-
-def _require_learning_settings(
-    request: RepairRequest, *, pair: bool, again: bool, resume: bool
-) -> None:
-    """Refuse settings of methods that learn where none of these is asked for."""
-    method = request.method
-    if request.slice is not None and method not in ("dare", "fmt"):
-        raise UserError("--slice is a setting of --method dare and fmt: name one, or leave it away")
-    if method == "fmt" and not request.groups:
-        raise UserError(
-            "--method fmt needs --groups, the columns of the attribute that is to decide less, such"
-            " as --groups 8"
-        )
-    if request.groups and resume:
-        raise UserError("--resume: a repair by --groups stores nothing to go on with: leave it")
-    if request.groups and (method not in ("auto", "fmt") or again or not pair):
-        raise UserError("--groups is for a pair, by --method fmt or auto, without --search-again")
-    if request.groups and request.robustness:
-        raise UserError(
-            "--robustness attacks what deviates less, not what --groups mends: leave it"
-        )
-
-
-def _require_architecture_settings(
-    request: RepairRequest, *, pair: bool, again: bool, resume: bool
-) -> None:
-    """Refuse settings of archrepair where it is not asked for, and those that it does not have."""
-    if request.method != "archrepair":
-        if request.steps is not None or request.suspects is not None:
-            raise UserError(
-                "--steps and --suspects are settings of --method archrepair: name it, or leave them"
-                " away"
-            )
-        return
-    unknown = {
-        "--resume": resume,
-        "--robustness": request.robustness,
-        "--in-place": request.in_place,
-    }
-    if named := [option for option, given in unknown.items() if given]:
-        raise UserError(f"--method archrepair does not go with {', '.join(named)}: leave it away")
-    if again or not pair:
-        raise UserError("--method archrepair is for a pair, without --search-again")
 
 
 def _pair_of(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -34,25 +34,15 @@ from edgeflare.repair.architecture.architecture_details import (
     Accuracy,
     ArchitectureRepair,
     ArchitectureRow,
-    BlockFigures,
     CompressedOnDevice,
     FoundConnection,
 )
-from edgeflare.repair.architecture.block_localization import (
-    block_trials,
-    suspicious_neurons,
-    suspiciousness,
-)
-from edgeflare.repair.architecture.block_search import FoundBlock, require_steps, search_block
-from edgeflare.repair.architecture.network_blocks import NetworkBlock, network_blocks
+from edgeflare.repair.architecture.block_search import require_steps
+from edgeflare.repair.architecture.float_candidates import FloatCandidates, TrainedNetwork
 from edgeflare.repair.architecture.trained_classifier import (
     BATCH,
     LabelledRows,
-    Pace,
     TrainedClassifier,
-    best_pace,
-    everything,
-    trained,
 )
 from edgeflare.repair.candidate_check import CandidateCheck, needed
 from edgeflare.repair.device_judgement import opened_on
@@ -86,9 +76,6 @@ LEAST_SEEDS: Final = 2 * BATCH * PARTS // 3 + 1
 
 _CALIBRATING = 500
 """Seeds to fit with by which a network is compressed, at most."""
-
-_TRIAL_SHARE = 10
-"""A trial of a block takes one in so many steps."""
 
 _SURE = 0.05
 _BEFORE, _PLAIN, _FOUND = "before", "plain", "archrepair"
@@ -135,8 +122,9 @@ def planned_architecture(pair: Pair, profiles: Sequence[Profile], request: Repai
         repair = _opened(pair, profiles, request, stack)
     names = ", ".join(profile.name for profile in profiles)
     return (
-        f"{repair.split.sizes}. {len(repair.blocks)} blocks of the original, of which the two that"
-        f" are located are searched, and plain fine-tuning, {repair.steps} batches of {BATCH} each;"
+        f"{repair.split.sizes}. {len(repair.candidates.blocks)} blocks of the original, of which"
+        " the two that are located are searched, and plain fine-tuning,"
+        f" {repair.candidates.steps} batches of {BATCH} each;"
         f" on {names}."
     )
 
@@ -180,12 +168,10 @@ def _opened(
     return _Repair(
         opened,
         request,
-        steps,
-        content,
-        classifier,
-        network_blocks(classifier.graph),
         split,
-        LabelledRows(rows, labels[split.fit]),
+        FloatCandidates(
+            content, classifier, LabelledRows(rows, labels[split.fit]), steps, request.rng_seed
+        ),
         judged,
     )
 
@@ -196,58 +182,51 @@ class _Made:
 
     Attributes:
         tried: what came of it.
-        original: its float model.
-        candidate: that, compressed; None where it may not be chosen.
+        candidate: its compressed model, the float one beside it; None where it may not be chosen.
         answers: what both answer; None where it was not judged.
-        found: what the search kept; None of the control.
+        connections: what a search kept.
 
     """
 
     tried: TriedCandidate
-    original: bytes
     candidate: RepairCandidate | None
     answers: _Answers | None
-    found: FoundBlock | None
+    connections: tuple[FoundConnection, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Repair:
     """What candidates are made of, and what judges them.
 
     Attributes:
         opened: the pair and its devices.
         request: the settings.
-        steps: batches that each candidate is trained with.
-        content: the original's file.
-        classifier: the original.
-        blocks: its blocks.
         split: the parts of the seeds.
-        labelled: the seeds to fit with, as the original takes them.
+        candidates: what makes the float models.
         judged: the inputs that choose, those that judge and those of `--test`, if any, by part.
 
     """
 
     opened: OpenedPair
     request: RepairRequest
-    steps: int
-    content: bytes
-    classifier: TrainedClassifier
-    blocks: Sequence[NetworkBlock]
     split: SeedSplit
-    labelled: LabelledRows
+    candidates: FloatCandidates
     judged: Mapping[str, _Inputs]
+
+    @property
+    def _suspects(self) -> int:
+        return SUSPECTS if self.request.suspects is None else self.request.suspects
 
     def outcome(self, progress: ReportProgress) -> RepairOutcome:
         """Locate blocks, make candidates, choose one and judge it."""
         progress("blocks", 0, 1)
-        blocks, located, best_trial = self._located()
-        names = dict.fromkeys((located, best_trial))
-        searched = [block for block in self.blocks if block.name in names]
-        makers: dict[str, Callable[[StepProgress], bytes | FoundBlock]] = {
-            _PLAIN: self._fine_tuned,
+        blocks = self.candidates.located(self._suspects)
+        makers: dict[str, Callable[[StepProgress], TrainedNetwork]] = {
+            _PLAIN: self.candidates.fine_tuned,
             **{
-                f"{_FOUND}-{block.name.replace(' ', '-')}": partial(self._searched, block)
-                for block in searched
+                f"{_FOUND}-{block.name.replace(' ', '-')}": partial(self.candidates.searched, block)
+                for block in self.candidates.blocks
+                if block.name in (blocks.located, blocks.best_trial)
             },
         }
         made = []
@@ -255,24 +234,26 @@ class _Repair:
             progress("candidates", number, len(makers))
             made.append(self._tried(name, make, partial(progress, name)))
         progress("candidates", len(makers), len(makers))
-        before = self._answers(self.content, read_model_file(self.opened.pair.compressed))
+        before = self._answers(
+            self.candidates.content, read_model_file(self.opened.pair.compressed)
+        )
         chosen = chosen_candidate(self._choices(made))
         change, gains, why = self._verdict(before, made, chosen)
         written = chosen if gains else None
-        rows = [self._row(_BEFORE, before, None)]
+        rows = [self._row(_BEFORE, before, ())]
         rows += [
-            self._row(candidate.tried.name, candidate.answers, candidate.found)
-            for candidate in made
-            if candidate.answers is not None
+            self._row(each.tried.name, each.answers, each.connections)
+            for each in made
+            if each.answers is not None
         ]
         best = next((each for each in made if each.tried.name == chosen), None)
         repair = ArchitectureRepair(
-            steps=self.steps,
-            rate=self._pace.rate,
+            steps=self.candidates.steps,
+            rate=self.candidates.pace.rate,
             suspects=self._suspects,
-            blocks=blocks,
-            located=located,
-            best_trial=best_trial,
+            blocks=blocks.blocks,
+            located=blocks.located,
+            best_trial=blocks.best_trial,
             rows=tuple(rows),
             change=change,
             devices=self._on_devices(best) if best is not None and written else (),
@@ -281,70 +262,21 @@ class _Repair:
         document = self._document(made, repair, written, why)
         return RepairOutcome(document, None if best is None or not written else best.candidate)
 
-    @cached_property
-    def _pace(self) -> Pace:
-        """How everything is trained; all candidates alike."""
-        return best_pace(self.classifier, self.labelled, self.steps, self._new_rng())
-
-    @property
-    def _suspects(self) -> int:
-        return SUSPECTS if self.request.suspects is None else self.request.suspects
-
-    def _new_rng(self) -> np.random.Generator:
-        """Return a generator of the repair's seed: each candidate has the same draws of its own."""
-        return np.random.default_rng(self.request.rng_seed)
-
-    def _located(self) -> tuple[tuple[BlockFigures, ...], str, str]:
-        """Return what localization says of each block, and the two blocks that it names."""
-        scores = suspiciousness(self.classifier, self.blocks, self.labelled, self._new_rng())
-        counts = suspicious_neurons(scores, self._suspects)
-        trials = block_trials(
-            self.classifier,
-            self.blocks,
-            self.labelled,
-            replace(self._pace, steps=max(1, self.steps // _TRIAL_SHARE)),
-            self.request.rng_seed,
-        )
-        known = tuple(
-            BlockFigures(
-                name=block.name,
-                operators=(block.operators[0], block.operators[-1]),
-                neurons=len(scores[block.name]),
-                suspicious=counts[block.name],
-                trial=trials[block.name],
-            )
-            for block in self.blocks
-        )
-        return known, max(counts, key=counts.__getitem__), max(trials, key=trials.__getitem__)
-
-    def _fine_tuned(self, progress: StepProgress) -> bytes:
-        """Return the original with everything trained: the control."""
-        classifier = self.classifier
-        moved = everything(classifier.constants)
-        after = trained(classifier, self.labelled, moved, self._pace, self._new_rng(), progress)
-        return classifier.written(after)
-
-    def _searched(self, block: NetworkBlock, progress: StepProgress) -> FoundBlock:
-        return search_block(
-            self.content, block, self.labelled, self._pace, self._new_rng(), progress
-        )
-
     def _tried(
-        self, name: str, make: Callable[[StepProgress], bytes | FoundBlock], progress: StepProgress
+        self, name: str, make: Callable[[StepProgress], TrainedNetwork], progress: StepProgress
     ) -> _Made:
         """Make a candidate, compress it, and look at what it costs and answers."""
         begun = monotonic()
-        result = make(progress)
-        found = result if isinstance(result, FoundBlock) else None
-        original = result.content if isinstance(result, FoundBlock) else result
+        network = make(progress)
+        original, connections = network.content, network.connections
         tried = TriedCandidate(name=name, seconds=round(monotonic() - begun, 3))
 
         def aside(why: str) -> _Made:
-            return _Made(structs.replace(tried, set_aside=why), original, None, None, found)
+            return _Made(structs.replace(tried, set_aside=why), None, None, connections)
 
         before = read_model_file(self.opened.pair.compressed)
         try:
-            made = compressed_as(before, original, self.labelled.rows[:_CALIBRATING])
+            made = compressed_as(before, original, self.candidates.labelled.rows[:_CALIBRATING])
         except RewritingFailed as failed:
             return aside(str(failed))
         candidate = RepairCandidate(name, made.content, made.recipe, files={ORIGINAL: original})
@@ -358,7 +290,7 @@ class _Repair:
             tried, latency=latency, latency_ratio=ratio, needs=needs, set_aside=needed(needs)
         )
         answers = self._answers(original, candidate.content)
-        return _Made(tried, original, None if needs else candidate, answers, found)
+        return _Made(tried, None if needs else candidate, answers, connections)
 
     def _seeds(self, places: NDArray[np.int64]) -> JudgedSet:
         ids = np.array(self.opened.seeds.seed_ids, np.int64)[places]
@@ -381,7 +313,9 @@ class _Repair:
         """Return a seed for each input: a model with one input has nothing else of a seed."""
         return [self.opened.seeds.seed_ids[0]] * count
 
-    def _row(self, name: str, answers: _Answers, found: FoundBlock | None) -> ArchitectureRow:
+    def _row(
+        self, name: str, answers: _Answers, connections: tuple[FoundConnection, ...]
+    ) -> ArchitectureRow:
         by_part = {
             part: Accuracy(
                 right=int(sum(_right(original, self.judged[part][1]))),
@@ -391,7 +325,7 @@ class _Repair:
         }
         return ArchitectureRow(
             name=name,
-            connections=() if found is None else tuple(_connections(found)),
+            connections=connections,
             choose=by_part[_CHOOSE],
             judge=by_part[_JUDGE],
             fresh=by_part.get(_FRESH),
@@ -489,10 +423,3 @@ def chosen_candidate(right: Mapping[str, NDArray[np.bool_]]) -> str | None:
 def _right(answers: Sequence[Answer], labels: Labels) -> NDArray[np.bool_]:
     decided = [-1 if answer.decision is None else answer.decision for answer in answers]
     return np.asarray(np.array(decided) == labels)
-
-
-def _connections(found: FoundBlock) -> Sequence[FoundConnection]:
-    return [
-        FoundConnection(*edge, name, round(found.shares[edge][name], 4))
-        for edge, name in found.connections.items()
-    ]

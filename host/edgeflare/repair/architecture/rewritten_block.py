@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.models.graph_copy import changeable_copy, packed
+from edgeflare.models.graph_parts import changeable_copy, packed
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.architecture.candidate_operators import OperatorToAdd
