@@ -64,8 +64,10 @@ def write_pair(folder: Path, count: int, *, labelled: bool = True, last: str = "
     (folder / "original.tflite").write_bytes(content)
     compressed = weights_only(QuantizedNetwork(content, content, rows, rows)).content
     (folder / "compressed.tflite").write_bytes(compressed)
-    known = {"labels": labels} if labelled else {}
-    np.savez(folder / "seeds.npz", images=images, **known)
+    if labelled:
+        np.savez(folder / "seeds.npz", images=images, labels=labels)
+    else:
+        np.savez(folder / "seeds.npz", images=images)
     (folder / "pair.toml").write_text(
         'original = "original.tflite"\ncompressed = "compressed.tflite"\nseeds = "seeds.npz"\n'
         '\n[preprocess]\npreset = "unit"\n'

@@ -13,6 +13,7 @@ from edgeflare.repair.architecture.candidate_operators import candidates
 from edgeflare.repair.architecture.network_blocks import network_blocks
 from edgeflare.repair.architecture.rewritten_block import (
     ORIGINAL,
+    Connections,
     possible_edges,
     rewritten_block,
     without_unused,
@@ -54,9 +55,9 @@ def residual(last: str = "MEAN") -> bytes:
     return write_tflite(steps, SHAPE)
 
 
-def run(content: bytes, image: NDArray[np.float32]) -> NDArray[np.generic]:
+def run(content: bytes, image: NDArray[np.float32]) -> NDArray[np.float32]:
     with HostProbe(content, "xnnpack") as probe:
-        return probe.run([image])[0]
+        return probe.run([image])[0].astype(np.float32)
 
 
 def test_blocks_are_graphs_of_features() -> None:
@@ -120,7 +121,7 @@ def test_connections_are_replaced() -> None:
     block = network_blocks(graph)[0]
     shape = (*SHAPE[:3], 4)
     pooled = candidates(shape, shape, rng)["max_pool"]
-    wanted = {(0, 1): {ORIGINAL: None}, (0, 2): {"max_pool": pooled}}
+    wanted: Connections = {(0, 1): {ORIGINAL: None}, (0, 2): {"max_pool": pooled}}
     made = Graph(without_unused(rewritten_block(content, block, wanted).content))
     names = [operator.name for operator in made.operators[1:4]]
     assert names == [

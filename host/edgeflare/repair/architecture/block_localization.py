@@ -60,7 +60,7 @@ def suspiciousness(
         )
     layers = [layer for block in blocks for layer in block.convolutions(classifier.graph)]
     active = _activity(classifier.graph, [layer.outputs[0] for layer in layers], some.rows)
-    gradients = _gradients(
+    gradients = neuron_gradients(
         classifier, [layer.inputs[1] for layer in layers], some.part(np.flatnonzero(failed))
     )
     scores, slopes = {}, {}
@@ -168,10 +168,17 @@ def _activity(
     return found
 
 
-def _gradients(
+def neuron_gradients(
     classifier: TrainedClassifier, tensors: Sequence[int], failures: LabelledRows
 ) -> dict[int, Real]:
-    """Return the mean gradient of each neuron's weights on misclassified inputs, (neurons,)."""
+    """Return the mean gradient of each neuron's weights, (neurons,), by the tensor of the weights.
+
+    Args:
+        classifier: the network.
+        tensors: weights of convolutions and layers.
+        failures: misclassified inputs; the last batch is filled up with the first ones.
+
+    """
     slope = jax.jit(jax.grad(classifier.loss))
     count, parts = len(failures.labels), []
     for begin in range(0, count, BATCH):
