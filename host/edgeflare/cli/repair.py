@@ -228,7 +228,7 @@ def _repair(
 
             return fairness_repair.repair_fairness(pair, profiles, request, progress)
         if request.method == "archrepair":
-            from edgeflare.repair.architecture import architecture_repair  # noqa: PLC0415 - jax
+            from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
 
             return architecture_repair.repair_architecture(pair, profiles, request, progress)
         with resumable_work():
@@ -359,7 +359,7 @@ def planned_repair(
 
         return fairness_repair.planned_fairness(pair, profiles, request)
     if request.method == "archrepair":
-        from edgeflare.repair.architecture import architecture_repair  # noqa: PLC0415 - needs jax
+        from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
 
         return architecture_repair.planned_architecture(pair, profiles, request)
     plans = candidate_plans(request)

@@ -15,7 +15,7 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
-from edgeflare.repair.architecture.architecture_details import ArchitectureRepair
+from edgeflare.repair.architecture_details import ArchitectureRepair
 from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
 from edgeflare.repair.judging.fairness import FairnessRepair
 from edgeflare.repair.judging.judgement import Figures, Judgement

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeflare.repair.architecture.architecture_details import BlockFigures, FoundConnection
 from edgeflare.repair.architecture.block_localization import (
     block_trials,
     suspicious_neurons,
@@ -24,6 +23,7 @@ from edgeflare.repair.architecture.trained_classifier import (
     everything,
     trained,
 )
+from edgeflare.repair.architecture_details import BlockFigures, FoundConnection
 from edgeflare.repair.repair_candidate import StepProgress
 
 _TRIAL_SHARE = 10

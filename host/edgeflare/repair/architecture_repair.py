@@ -30,19 +30,19 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.run_pair import DEFAULT_TASK
-from edgeflare.repair.architecture.architecture_details import (
-    Accuracy,
-    ArchitectureRepair,
-    ArchitectureRow,
-    CompressedOnDevice,
-    FoundConnection,
-)
 from edgeflare.repair.architecture.block_search import require_steps
 from edgeflare.repair.architecture.float_candidates import FloatCandidates, TrainedNetwork
 from edgeflare.repair.architecture.trained_classifier import (
     BATCH,
     LabelledRows,
     TrainedClassifier,
+)
+from edgeflare.repair.architecture_details import (
+    Accuracy,
+    ArchitectureRepair,
+    ArchitectureRow,
+    CompressedOnDevice,
+    FoundConnection,
 )
 from edgeflare.repair.candidate_check import CandidateCheck, needed
 from edgeflare.repair.device_judgement import opened_on
