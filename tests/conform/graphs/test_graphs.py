@@ -393,3 +393,16 @@ def test_a_model_is_run_as_a_whole_on_inputs_of_the_users(tmp_path: Path) -> Non
     assert any(np.array_equal(operand, seeds) for operand in operands)
     assert [operand.shape[1:] for operand in operands] == [TENSOR.shape] * len(operands)
     assert rounds.verdicts == {"right": 2}
+
+
+def test_operators_of_several_results_have_results_with_values() -> None:
+    cells = chosen_cells(("ADD", "SPLIT_V"), ("float32",))
+    for seed in (4, 8, 18, 20):  # of these the first settings that fit have a result without any
+        models = GraphDrawing(cells, np.random.default_rng(seed)).ask(60)
+        both = [
+            model.graph.nodes[-1].operator
+            for model in models
+            if model.graph.nodes[0].operator == "SPLIT_V"
+            and set(model.graph.nodes[0].outputs[:2]) == set(model.graph.nodes[-1].inputs)
+        ]
+        assert set(both) == {"ADD"}

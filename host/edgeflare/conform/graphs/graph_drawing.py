@@ -184,9 +184,10 @@ class GraphDrawing:
         several = [variant for variant in every if self._ways.has_several(variant.node)]
         for first, second in self._pairs(several, [each for each in every if each.twice]):
             builder = GraphBuilder(self._rng, self._graphs)
-            made = builder.add_first(first.node) or (0,)
-            written = builder.add(second.node, dict(enumerate(made[:2])))
-            if written is not None:
+            made = builder.add_first(first.node)
+            reads = dict(enumerate(made[:2])) if made is not None else {}
+            written = builder.add(second.node, reads) if reads else None
+            if made is not None and written is not None:
                 yield (first, second), builder.posed((*made, *written))
                 yield (first, second), builder.posed((*made[2:], *written))
 

@@ -106,10 +106,10 @@ class OperatorVariants:
         return None
 
     def has_several(self, node: DraftNode) -> bool:
-        """Return whether an operator has two results that another one can read."""
+        """Return whether an operator has two results that another one can read, and no empty one."""
         graph = self.graphs.graph(node)
-        several = [graph.values[at] for at in graph.outputs[:2]]
-        return len(several) > 1 and fits(*several)
+        several = [graph.values[at] for at in graph.outputs]
+        return len(several) > 1 and fits(*several[:2]) and all(value.size for value in several)
 
     def _takes_twice(self, node: DraftNode) -> bool:
         operands = self.graphs.operands(node)
