@@ -106,7 +106,7 @@ class OperatorVariants:
         return None
 
     def has_several(self, node: DraftNode) -> bool:
-        """Return whether an operator has two results that another one can read, and no empty one."""
+        """Return whether an operator has two results that are read together, and no empty one."""
         graph = self.graphs.graph(node)
         several = [graph.values[at] for at in graph.outputs]
         return len(several) > 1 and fits(*several[:2]) and all(value.size for value in several)
