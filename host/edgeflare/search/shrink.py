@@ -15,6 +15,7 @@ import numpy as np
 from edgeflare.core.goal import Trigger
 from edgeflare.core.query import Outcome
 from edgeflare.search.refining.decision_boundary import (
+    STEP_SHARES,
     DecisionBoundary,
     find_crossing,
     find_deviations_near,
@@ -22,6 +23,7 @@ from edgeflare.search.refining.decision_boundary import (
     step_towards_seed,
 )
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
+from edgeflare.search.refining.part_scaling import is_long, parts_of, shortest
 from edgeflare.search.refining.trigger_refinement import (
     BudgetSpentError,
     EvaluatedInput,
@@ -47,6 +49,14 @@ round without progress: far from the seed, the gradient on the boundary differs 
 
 PROGRESS = 0.99
 """Share of the distance that may be left for a round to count as progress."""
+
+LARGE_BLOCKS = 32
+"""Blocks of an input with one long axis, of the least length that is reset first. The median of 24
+findings on MLPerf Tiny's keywords was 6.1 dB without them at 600 queries, 7.3 with them, and 9.4
+with `scale_parts` behind them; of 40 findings on spoken words 2.6 and, with both, 6.1."""
+
+PARTS = (16, 32, 32, 64)
+"""Parts of such an input's change that are scaled in each round."""
 
 PARTS_PER_CONFIRMATION = 8
 """Parts that are reset before the device is queried: an eighth of its queries, and few resets are
@@ -90,18 +100,9 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
     classes = len(seed.first.scores)
     if not classes:
         return
-    home = int(seed.first.scores.argmax())
-    boundary = DecisionBoundary(home, tuple(k for k in range(classes) if k != home))
+    boundary = DecisionBoundary.around(seed.first)
     estimate = GradientEstimate(refinement.start.seed, classes, refinement.start.space)
-    point = refinement.at_trigger()
-    change = refinement.start.space.levels(point.input) - refinement.start.space.levels(
-        refinement.start.seed
-    )
-    point = (
-        yield from find_crossing(
-            refinement, boundary, estimate, change, seed_distance(refinement, point)
-        )
-    ) or point
+    point = yield from _cross(refinement, boundary, estimate, refinement.at_trigger())
     idle = 0
     while idle < PATIENCE:
         share = PROBED_SHARES[idle % len(PROBED_SHARES)]
@@ -118,11 +119,68 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
         yield from _deviate_near(refinement, boundary, estimate, point, LAST_TRIES)
 
 
+def _cross(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
+) -> QueryGenerator[EvaluatedInput]:
+    """Return where the change to a point crosses the boundary; the point where that is nowhere."""
+    space = refinement.start.space
+    change = space.levels(point.input) - space.levels(refinement.start.seed)
+    within = seed_distance(refinement, point)
+    return (yield from find_crossing(refinement, boundary, estimate, change, within)) or point
+
+
+def reset_large_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Reset large blocks of an input with one long axis to the seed, before all else is tried."""
+    if is_long(refinement.start.space, refinement.start.seed.shape):
+        yield from _reset_blocks(refinement, least=len(refinement.start.seed) // LARGE_BLOCKS)
+
+
+def scale_parts(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Scale the parts of the change of an input with one long axis by what each does to the margin.
+
+    As `follow_boundary`, with the parts of the change itself in place of cosines.
+    """
+    space, seed = refinement.start.space, refinement.at_seed()
+    classes = len(seed.first.scores)
+    if not classes or not is_long(space, seed.input.shape):
+        return
+    boundary = DecisionBoundary.around(seed.first)
+    estimate = GradientEstimate(seed.input, classes, space)
+    origin = space.levels(seed.input)
+    beyond = -np.sign(boundary.margin(seed.first))
+    point = yield from _cross(refinement, boundary, estimate, refinement.at_trigger())
+    for count in PARTS:
+        change = space.levels(point.input) - origin
+        parts = parts_of(change, count)
+        halved = [space.nearest(origin + change - part / 2) for part in parts]
+        probed = yield from refinement.probe(halved)
+        margins = np.array([boundary.margin(probe.first) for probe in probed])
+        gains = 2.0 * beyond * (boundary.margin(point.first) - margins)
+        aim = shortest(parts[: len(gains)], gains, float(gains.sum()))
+        for share in STEP_SHARES:
+            mixed = share * aim + (1.0 - share) * change
+            within = seed_distance(refinement, point)
+            crossing = yield from find_crossing(refinement, boundary, estimate, mixed, within)
+            if crossing is not None:
+                point = crossing
+                break
+        if crossing and seed_distance(refinement, point) < MAX_DISTANCE * _distance(refinement):
+            yield from _deviate_near(refinement, boundary, estimate, point, TRIES)
+
+
 def reset_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
     """Reset blocks of the input to the seed, large ones first."""
+    yield from _reset_blocks(refinement, least=2)
+
+
+def _reset_blocks(refinement: TriggerRefinement, least: int) -> QueryGenerator[None]:
+    """Reset blocks, of half the input's cells on each side first, and of `least` cells last."""
     cells = refinement.start.space.cells(refinement.start.seed.shape)
     side = max(cells) // 2
-    while side > 1:
+    while side >= least:
         corners = product(*(range(0, size, side) for size in cells))
         blocks = (tuple(slice(at, at + side) for at in corner) for corner in corners)
         yield from _reset(refinement, blocks)
@@ -139,7 +197,14 @@ def reset_cells(refinement: TriggerRefinement) -> QueryGenerator[None]:
     yield from _reset(refinement, (np.unravel_index(place, change.shape) for place in changed))
 
 
-MOVES = (halve_change, follow_boundary, reset_blocks, reset_cells)
+MOVES = (
+    halve_change,
+    reset_large_blocks,
+    scale_parts,
+    follow_boundary,
+    reset_blocks,
+    reset_cells,
+)
 
 
 def _keep(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGenerator[bool]:

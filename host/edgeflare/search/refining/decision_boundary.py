@@ -55,6 +55,12 @@ class DecisionBoundary:
     home: int
     rivals: tuple[int, ...]
 
+    @classmethod
+    def around(cls, answer: Answer) -> DecisionBoundary:
+        """Return the boundary between the class of the largest score and all others."""
+        home = int(answer.scores.argmax())
+        return cls(home, tuple(k for k in range(len(answer.scores)) if k != home))
+
     def margin(self, answer: Answer) -> float:
         """Return by how much home's score exceeds that of the best rival."""
         scores = answer.scores
