@@ -30,7 +30,7 @@ from edgeflare.conform.drafts.draft import DraftOutcome
 from edgeflare.conform.drafts.drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import granted
 

@@ -18,7 +18,7 @@ from edgeflare.conform.drafts.draft import draft_to_json
 from edgeflare.conform.finding_replay import RetriedFinding, retried_findings
 from edgeflare.conform.record.conform_document import FoundFault, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.run.run_directory import RunDirectory
 
 HOSTS = (ExactArm("xnnpack"), ExactArm("reference"))

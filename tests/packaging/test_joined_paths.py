@@ -280,7 +280,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "fleet/command_job.py command_place: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "fleet/command_job.py command_place: class_name": "a class of devices, made a plain name",
     "cli/export.py _export_operator: f'finding-{number}.zip'": "a whole number",
-    "cli/kernel_table_launch.py tabulate_kernels: f'kernels-{datetime.now():%Y%m%d-%H%M%S}'": (
+    "cli/conformance_launch.py tabulate_kernels: f'kernels-{datetime.now():%Y%m%d-%H%M%S}'": (
         BY_THE_USER
     ),
     "cli/kernel_set_matrix.py compare_kernel_sets.compared: taken.kernels": OF_OURS,

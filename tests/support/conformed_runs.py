@@ -18,7 +18,7 @@ from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import store_finding
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.operator_verdict import judged

@@ -21,13 +21,13 @@ from edgeflare.cli.conformance_launch import (
     RequestedConformance,
     conform_kernel_sets,
     run_requested_conformance,
+    tabulate_kernels,
     try_conformance,
 )
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_table_launch import tabulate_kernels
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.progress import say

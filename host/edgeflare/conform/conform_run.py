@@ -32,14 +32,13 @@ from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import (
     ROUND_MODELS,
     ConformClock,
     ConformRounds,
     RoundObserver,
 )
-from edgeflare.conform.rounds.conformance import Conformance
+from edgeflare.conform.rounds.conformance import Conformance, conform_outcome
 from edgeflare.conform.rounds.model_figures import with_tried
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.core.interrupt import InterruptedBy

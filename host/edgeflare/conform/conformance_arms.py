@@ -120,10 +120,6 @@ def _tried_device(opener: DeviceOpener) -> Provenance:
 
     A device names the runtime and the accelerator of a model alone; one that refuses each of these
     lacks a driver or the runtime itself, and would refuse hundreds of others one by one.
-
-    Raises:
-        RefusedByDevice: it refuses each of them.
-
     """
     refusal = ""
     with TemporaryDirectory(prefix="edgeflare-conform-") as folder:

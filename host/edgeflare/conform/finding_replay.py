@@ -23,8 +23,7 @@ from edgeflare.conform.record.conform_header import (
     specification_digest,
 )
 from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
-from edgeflare.conform.rounds.conform_outcome import conform_outcome
-from edgeflare.conform.rounds.conformance import Conformance
+from edgeflare.conform.rounds.conformance import Conformance, conform_outcome
 from edgeflare.conform.rounds.draft_verdict import JudgedDraft, judge_again
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.verdict.exact_rows import exact_rows

@@ -19,7 +19,7 @@ from edgeflare.conform.findings.known_issues import KnownIssue
 from edgeflare.conform.graphs.graph_verdict import judged_on
 from edgeflare.conform.graphs.probed_graph import probed_graph
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.runtime_arms import judged_alone
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError

@@ -25,7 +25,7 @@ from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.findings.grouping import grouped
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE, ArmComparison, Ruler
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged, ruler

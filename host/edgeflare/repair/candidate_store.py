@@ -128,12 +128,7 @@ class StoredCandidates:
         return self._directory.read(f"{FOLDER}/{name}")
 
     def _about(self) -> RepairIdentity:
-        """Return what the repair in the folder is about.
-
-        Raises:
-            UserError: there is none, or it is damaged.
-
-        """
+        """Return what the repair in the folder is about."""
         folder = self._directory.path
         try:
             return msgspec.convert(json_value(self._read(ABOUT)), RepairIdentity)

@@ -71,12 +71,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
         return latency_limit(self.max_latency)
 
     def require_limits(self) -> None:
-        """Refuse limits that cannot be read.
-
-        Raises:
-            UserError: one is none.
-
-        """
+        """Refuse limits that cannot be read."""
         _ = self.size_limit, self.latency_limit
 
     def asks_for(self, method: str) -> bool:

@@ -59,12 +59,7 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
 
 
 def _float_network(compressed: bytes, original: bytes, name: str) -> bytes:
-    """Return the original's network with float weights, also where it stores them in 8 bits.
-
-    Raises:
-        UserError: an operator with weights has no counterpart, or the original computes in int8.
-
-    """
+    """Return the original's network with float weights, also where it stores them in 8 bits."""
     graph = Graph(original, name)
     computed = (tensor for layer in graph.layers for tensor in graph.fed(layer))
     if any(
@@ -89,9 +84,6 @@ def require_seeds(name: str, seeds: int) -> None:
     Args:
         name: what the user calls the pair.
         seeds: how many it has.
-
-    Raises:
-        UserError: there are fewer than 50.
 
     """
     if seeds < LEAST_SEEDS:
@@ -176,12 +168,7 @@ def is_image_classifier(interface: PairInterface) -> bool:
 
 
 def _require_image_classifier(interface: PairInterface, name: str) -> None:
-    """Refuse shifts of models of another kind.
-
-    Raises:
-        UserError: their inputs are no images or several, or the task is another one.
-
-    """
+    """Refuse shifts of models of another kind."""
     if is_image_classifier(interface):
         return
     several = len(interface.inputs) > 1

@@ -14,8 +14,16 @@ from drafting import binary, check_sound, few_cells, fresh, relu, relu_chain
 from edgeflare.conform.drafts.baselines.seed_models import blocks, reduced
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs, example_pair
 from edgeflare.conform.drafts.coverage import node_buckets
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs, drafted, fits
-from edgeflare.conform.drafts.feeding import node_fed, rederived
+from edgeflare.conform.drafts.draft import (
+    FRESH,
+    Draft,
+    DraftNode,
+    NodeGraphs,
+    drafted,
+    fits,
+    node_fed,
+    rederived,
+)
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
 from edgeflare.conform.specification.operand import operand_values

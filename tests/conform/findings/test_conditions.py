@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgeflare.conform.findings.condition_learning import vocabulary
 from edgeflare.conform.findings.fault_condition import (
     FaultCondition,
     Predicate,
@@ -15,7 +16,6 @@ from edgeflare.conform.findings.fault_condition import (
     written_number,
 )
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.findings.vocabulary import vocabulary
 from edgeflare.conform.specification.parameter import Setting
 
 MODEL: Mapping[str, Setting] = {

@@ -38,7 +38,7 @@ from edgeflare.conform.record.finding_files import (
     store_finding,
     stored_model,
 )
-from edgeflare.conform.rounds.draft_models import posed
+from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.specification.exact_answer import steps
 from edgeflare.run.run_directory import RunDirectory, holds_conformance
 

@@ -27,14 +27,16 @@ from edgeflare.conform.rounds.conform_rounds import (
     judged_from_json,
     judged_to_json,
 )
-from edgeflare.conform.rounds.draft_models import ROWS, PosedDraft, posed
 from edgeflare.conform.rounds.draft_verdict import (
+    ROWS,
     JudgedDraft,
     JudgedOperator,
+    PosedDraft,
     judge_alone,
     judge_drafts,
     judge_lost,
     judge_packed,
+    posed,
 )
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict
 

@@ -10,8 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration, drawn_seed
-from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs
-from edgeflare.conform.drafts.feeding import node_fed
+from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs, node_fed
 from edgeflare.conform.operator_graph import GraphValue
 
 CellPair = tuple[Cell, Cell]

@@ -8,9 +8,8 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from edgeflare.conform.findings.condition_learning import ModelEvidence
+from edgeflare.conform.findings.condition_learning import ModelEvidence, vocabulary
 from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.findings.vocabulary import vocabulary
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict

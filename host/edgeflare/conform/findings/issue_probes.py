@@ -53,12 +53,7 @@ class IssueProbe:
     times: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is out of bounds.
-
-        Raises:
-            UserError: it is.
-
-        """
+        """Refuse what is out of bounds."""
         if not 0 <= self.constants < 2**32:
             raise UserError(f"constants is {self.constants}: write a whole number below 2^32")
         if not 1 <= self.times <= 10:
@@ -75,12 +70,7 @@ class IssueProbe:
         }
 
     def require_valid(self, operator: str) -> None:
-        """Refuse settings that are no small valid model of an operator.
-
-        Raises:
-            UserError: they are none.
-
-        """
+        """Refuse settings that are no small valid model of an operator."""
         specification, settings = known_operators()[operator], self.configuration
         self._require_bounded(specification)
         try:
@@ -134,12 +124,7 @@ class ProbedOperator:
     constants: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is out of bounds, and an operator or type that is not known.
-
-        Raises:
-            UserError: it is.
-
-        """
+        """Refuse what is out of bounds, and an operator or type that is not known."""
         known = known_operators()
         if self.operator not in known or self.type not in known[self.operator].types:
             raise UserError(
@@ -171,12 +156,7 @@ class GraphProbe:
     times: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is out of bounds, and results that are not there when they are read.
-
-        Raises:
-            UserError: it is.
-
-        """
+        """Refuse what is out of bounds, and results that are not there when they are read."""
         if not 1 <= self.times <= 10:
             raise UserError(f"times is {self.times}: write 1 to 10")
         if not 1 <= len(self.operators) <= _MOST_OPERATORS or not self.outputs:

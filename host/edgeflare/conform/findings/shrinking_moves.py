@@ -18,9 +18,9 @@ from edgeflare.conform.drafts.draft import (
     DraftNode,
     NodeGraphs,
     drafted,
+    rederived,
 )
 from edgeflare.conform.drafts.draft_mutation import kept_nodes
-from edgeflare.conform.drafts.feeding import rederived
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators

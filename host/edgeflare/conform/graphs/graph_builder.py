@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, fits
-from edgeflare.conform.drafts.feeding import node_fed
+from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, fits, node_fed
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import (
     ABSENT,

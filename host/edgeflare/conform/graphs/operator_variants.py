@@ -15,8 +15,7 @@ from edgeflare.conform.drafts.cells import (
     drawn_seed,
     with_setting,
 )
-from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, fits
-from edgeflare.conform.drafts.feeding import node_fed
+from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, fits, node_fed
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.graphs.graph_arrangement import VIEWS
 from edgeflare.conform.graphs.graph_builder import GraphBuilder

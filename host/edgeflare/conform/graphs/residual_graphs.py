@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell, cell_parameters, drawn_configuration, with_setting
-from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs
-from edgeflare.conform.drafts.feeding import node_fed
+from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, node_fed
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.operator_variants import DrawnGraph, Variant, base_value
 from edgeflare.conform.operator_graph import GraphValue

@@ -135,12 +135,7 @@ class ConformJournal(Journal):
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """Return the outcomes of a round, which a few bytes may unpack to without end.
-
-    Raises:
-        ValueError: they are larger than they may be, or cut off.
-
-    """
+    """Return the outcomes of a round, which a few bytes may unpack to without end."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(packed, _MOST_BYTES)
     if not unpacking.eof:
@@ -172,12 +167,7 @@ def asked_before(path: Path) -> ConformRequest:
 
 
 def require_same_run(path: Path, header: ConformHeader) -> None:
-    """Refuse a run directory that holds another run than `header` says.
-
-    Raises:
-        UserError: it does, or there is no run, or its journal is damaged.
-
-    """
+    """Refuse a run directory that holds another run than `header` says."""
     with ConformJournal.read(path / CONFORM_JOURNAL) as journal:
         journal.header().require_same(header, str(path))
 

@@ -1,16 +1,30 @@
-"""The state of a conformance run: what was covered, said of each cell, and observed to fail."""
+"""The state of a conformance run: what was covered, said and seen to fail; and its document."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.coverage import Coverage, CoverageFigure
 from edgeflare.conform.drafts.draft import DraftNode
+from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.record.conform_document import TriedGraphs
+from edgeflare.conform.record.conform_document import (
+    CellVerdicts,
+    ConformCoverage,
+    ConformDocument,
+    CoveredShare,
+    HostKernels,
+    ModelCoverage,
+    RefusedModels,
+    StoppedBy,
+    TriedGraphs,
+)
+from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
+from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
@@ -105,3 +119,87 @@ def settings_of(node: DraftNode) -> Mapping[str, Setting]:
     """Return what conditions may speak of: the configuration of a node, and facts."""
     facts = known_operators()[node.operator].facts(node.type, node.configuration)
     return {**node.configuration, **facts}
+
+
+def conform_outcome(
+    header: ConformHeader,
+    conformance: Conformance,
+    coverage: Coverage,
+    findings: Sequence[ConformFinding],
+    model: ModelCoverage | None,
+    stopped_by: StoppedBy,
+    seconds: float,
+    devices: Sequence[str] = (),
+) -> ConformDocument:
+    """Return the result of a run.
+
+    Args:
+        header: what run it is.
+        conformance: what came of its models.
+        coverage: what they covered.
+        findings: what was found.
+        model: what is known of the model that the user named; None for none.
+        stopped_by: why it ended.
+        seconds: duration of the run.
+        devices: the names of those that worked on it, where it was gone on with.
+
+    """
+    warning = f"several devices that are alike worked on this run: {', '.join(devices)}"
+    return ConformDocument(
+        edgeflare=header.version,
+        request=header.request,
+        device=header.device,
+        host=HostKernels(runtime=header.host_runtime, kernels=HOST_KERNELS),
+        model=model,
+        stopped_by=stopped_by,
+        seconds=round(seconds, 3),
+        models=conformance.models,
+        graphs=conformance.graphs,
+        coverage=_coverage(coverage),
+        cells=_cells(conformance),
+        findings=tuple(finding.entry() for finding in findings),
+        refused=_refused(conformance),
+        warnings=(warning,) if devices[1:] else (),
+    )
+
+
+def _coverage(coverage: Coverage) -> ConformCoverage:
+    figures = coverage.figures()
+    return ConformCoverage(
+        cells=_share(figures["cells"]),
+        buckets=_share(figures["buckets"]),
+        uncovered=coverage.uncovered(),
+    )
+
+
+def _share(figure: CoverageFigure) -> CoveredShare:
+    return CoveredShare(
+        covered=figure.covered, of=figure.known - figure.refused, refused=figure.refused
+    )
+
+
+def _cells(conformance: Conformance) -> tuple[CellVerdicts, ...]:
+    return tuple(
+        CellVerdicts(
+            operator=operator,
+            type=type_,
+            verdicts=dict(sorted(figures.verdicts.items())),
+            rounding=kept_error(figures.rounding[0]) if figures.verdicts["rounding"] else None,
+            rounding_unit=figures.rounding[1],
+        )
+        for (operator, type_), figures in sorted(conformance.cells.items())
+    )
+
+
+def _refused(conformance: Conformance) -> tuple[RefusedModels, ...]:
+    return tuple(
+        RefusedModels(
+            operator=operator,
+            type=type_,
+            models=models,
+            always=set(figures.verdicts) == {"refused"},
+            message=message,
+        )
+        for (operator, type_), figures in sorted(conformance.cells.items())
+        for message, models in sorted(figures.refused.items())
+    )

@@ -21,13 +21,13 @@ from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.draft_models import posed
 from edgeflare.conform.rounds.draft_verdict import (
     JudgedOperator,
     judge_again,
     judge_alone,
     judge_lost,
     judge_packed,
+    posed,
 )
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

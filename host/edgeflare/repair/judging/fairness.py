@@ -163,9 +163,6 @@ def require_rates(of: str, labels: Labels, first: NDArray[np.bool_], favourable:
         first: (n,), whether the input is of the first group.
         favourable: the label that is wished for.
 
-    Raises:
-        UserError: they are such.
-
     """
     true = labels == favourable
     for among, said in ((~true, "without"), (true, "with")):
@@ -223,9 +220,6 @@ class Attribute:
 
         Args:
             inputs: (n, features), of `--test`.
-
-        Raises:
-            UserError: some have other values in these columns.
 
         """
         columns = inputs[:, list(self.columns)]

@@ -120,12 +120,7 @@ def _attacked(
 
 
 def _ascent(model: CandidateModel, opened: OpenedPair, some: Input) -> Ascend:
-    """Return the gradient of a model's own cross entropy.
-
-    Raises:
-        UserError: the extra is missing, or the model or what stands before it has no gradient.
-
-    """
+    """Return the gradient of a model's own cross entropy."""
     from edgeflare.whitebox.pair_translation import (  # noqa: PLC0415 - needs jax
         ArmToTranslate,
         TranslatedPair,

@@ -71,12 +71,7 @@ def fit_dare(
 
 
 def _layer_before_last(network: QuantizedNetwork) -> MatchedLayer:
-    """Return the layer that is tuned: the last but one with weights, of those with a counterpart.
-
-    Raises:
-        UserError: there is none.
-
-    """
+    """Return the layer to tune: the last but one with weights, of those with a counterpart."""
     known = counterparts(network)
     weighted = [layer for layer in network.layers if layer.weights is not None]
     for host in reversed(weighted[:-1]):

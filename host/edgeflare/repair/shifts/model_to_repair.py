@@ -111,9 +111,6 @@ def require_probabilities(decoder: ClassDecoder, name: str) -> None:
         decoder: how its raw outputs are read.
         name: what the user calls the model.
 
-    Raises:
-        UserError: the model gives logits.
-
     """
     if decoder.meaning != "probabilities":
         raise UserError(

@@ -116,12 +116,7 @@ def run_to_repair(
 
 
 def require_enough(triggers: int, where: str) -> None:
-    """Refuse to repair with too few triggers.
-
-    Raises:
-        UserError: there are fewer than five for each fold.
-
-    """
+    """Refuse to repair with too few triggers."""
     if triggers < LEAST_TRIGGERS:
         raise UserError(
             f"{where} has {triggers} triggering inputs from the seeds to fit with, and the {FOLDS}"

@@ -43,10 +43,16 @@ from edgeflare.conform.drafts.baselines.structure_mutations import (
 )
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
 from edgeflare.conform.drafts.coverage import Bucket, Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
+from edgeflare.conform.drafts.draft import (
+    FRESH,
+    Draft,
+    DraftNode,
+    DraftOutcome,
+    NodeGraphs,
+    rederived,
+)
 from edgeflare.conform.drafts.draft_mutation import DraftMutation, MutationContext, refed
 from edgeflare.conform.drafts.drawing import setting_in
-from edgeflare.conform.drafts.feeding import rederived
 from edgeflare.conform.specification.parameter import OperatorParameter, ParameterKind
 
 _MOST_TRIES = 4

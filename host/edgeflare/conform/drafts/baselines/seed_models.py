@@ -25,10 +25,9 @@ from dataclasses import replace
 from edgeflare.conform.drafts.baselines.structure_mutations import added_layers
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Bucket, node_buckets
-from edgeflare.conform.drafts.draft import FRESH, Draft, NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, Draft, NodeGraphs, rederived
 from edgeflare.conform.drafts.draft_mutation import MOST_NODES, MutationContext, kept_nodes
 from edgeflare.conform.drafts.drawing import drawn_node
-from edgeflare.conform.drafts.feeding import rederived
 
 DRAWN_SEEDS = 50
 """Number of drawn seed models, as many as the pool of the published code holds."""

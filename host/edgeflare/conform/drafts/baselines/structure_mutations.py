@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from edgeflare.conform.drafts.cell_pairs import example_pair, operand_count
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration, drawn_seed
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, node_fed, rederived
 from edgeflare.conform.drafts.draft_mutation import (
     MutationContext,
     refed,
@@ -29,7 +29,6 @@ from edgeflare.conform.drafts.draft_mutation import (
     with_node,
     without_oldest,
 )
-from edgeflare.conform.drafts.feeding import node_fed, rederived
 
 RESHAPING = frozenset(
     (

@@ -28,12 +28,7 @@ HIDDEN = 50
 
 
 def require_scikit_learn() -> None:
-    """Refuse to go on without scikit-learn.
-
-    Raises:
-        UserError: it is not installed.
-
-    """
+    """Refuse to go on without scikit-learn."""
     try:
         import sklearn  # noqa: F401, PLC0415 - an extra, and slow to import
     except ImportError:

@@ -26,8 +26,8 @@ from conforming import (
 from drafting import relu_chain
 from edgeflare.conform.findings.known_issues import KnownFaults
 from edgeflare.conform.record.conform_finding import ConformFinding
-from edgeflare.conform.rounds.conform_outcome import conform_outcome
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.conformance import conform_outcome
 from edgeflare.conform.rounds.draft_verdict import judge_drafts
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
