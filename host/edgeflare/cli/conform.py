@@ -120,10 +120,8 @@ def conform(
         others |= {"--resume": folder.resume, "--dry-run": dry_run}
         _refuse_beside_matrix({**others, "--fleet": on_fleet.fleet, "--graphs": graphs is not None})
         return tabulate_kernels(cells, models, seconds, rng_seed, versions, folder, as_json=as_json)
-    if folder.resume and folder.out is not None and on_fleet.fleet is None:
-        before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
-        models = before.models if models is None else models
-        seconds = before.seconds if seconds is None else seconds
+    if on_fleet.fleet is None:
+        models, seconds = _bounds(folder, device, models, seconds)
     if models is None and seconds is None:
         seconds = options.DEFAULT_SECONDS
     named = () if accepted is None else read_accepted(accepted)
@@ -155,6 +153,22 @@ def conform(
     if is_matrix(device):
         return conform_kernel_sets(asked, device[0], decided, dry_run=dry_run, as_json=as_json)
     return _conform_here(asked, device, decided, versions, dry_run=dry_run, as_json=as_json)
+
+
+def _bounds(
+    folder: run_options.RunFolder, device: Sequence[str], models: int | None, seconds: float | None
+) -> tuple[int | None, float | None]:
+    """Return how many models there may be and for how long; of a run that goes on as it was asked.
+
+    None of either where nothing is said of it.
+    """
+    if not folder.resume or folder.out is None:
+        return models, seconds
+    before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
+    return (
+        before.models if models is None else models,
+        before.seconds if seconds is None else seconds,
+    )
 
 
 def _seeds_of(pair: Path) -> Values | None:

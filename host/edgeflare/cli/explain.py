@@ -124,10 +124,7 @@ def explain(
     on_fleet.require_complete()
     reducing = None if reduce is None else read_time("--reduce", reduce)
     past = PastRun.open(run)
-    pictures = past.directory.path / PICTURES
-    if pictures.exists() and not pictures.is_dir():
-        raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
-    past.directory.inside(f"{PICTURES}/picture.svg")  # before anything is asked
+    _require_picture_folder(past.directory)  # before anything is asked
     context.with_resource(written(past.directory.path))
     before = unless_damaged(lambda: load_explanations(past.directory, past.header.pair.fingerprint))
     functions, everything = function or (), _chosen(past, finding or [])
@@ -169,6 +166,14 @@ def explain(
         kept.save()
     session.show(run)
     return 0
+
+
+def _require_picture_folder(directory: RunDirectory) -> None:
+    """Refuse a run directory in which no pictures can be put."""
+    pictures = directory.path / PICTURES
+    if pictures.exists() and not pictures.is_dir():
+        raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
+    directory.inside(f"{PICTURES}/picture.svg")
 
 
 class _ExplanationsOfCall:
