@@ -28,15 +28,13 @@ from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import (
-    MODEL,
-    RECIPE,
     BeforeAndAfter,
     OnDevice,
     TriedCandidate,
     read_repair,
     repair_bytes,
 )
-from edgeflare.repair.repair_output import write_document, write_pair, write_repaired
+from edgeflare.repair.repair_output import MODEL, RECIPE, write_document, write_pair, write_repaired
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_requirements import (
     LEAST_SEEDS,

@@ -44,8 +44,8 @@ from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
-from edgeflare.repair.repair_document import MODEL, RepairDocument
-from edgeflare.repair.repair_output import write_document
+from edgeflare.repair.repair_document import RepairDocument
+from edgeflare.repair.repair_output import MODEL, write_document
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import (
     original_file,
