@@ -152,6 +152,24 @@ def moves_values(operator: GraphOp) -> bool:
     return operator.name in _TYING
 
 
+_PICTURE = 4
+"""Dimensions of what is pooled: batch, height, width, channels."""
+
+
+def pools_all(graph: Graph, operator: GraphOp) -> bool:
+    """Whether an operator that ties its tensors is the mean of a whole picture, of each channel."""
+    if operator.name != "AVERAGE_POOL_2D":
+        return False
+    (given, *_), (made, *_) = operator.inputs, operator.outputs
+    known, options = graph.tensors[given], graph.options(operator.index)
+    if len(known.shape) != _PICTURE:
+        return False
+    whole = graph.tensors[made].shape[1:3] == (1, 1) and (
+        options["filterHeight"] >= known.shape[1] and options["filterWidth"] >= known.shape[2]
+    )
+    return whole and not options["fusedActivationFunction"]
+
+
 def _quantized(graph: Graph, tensor: int) -> bool:
     known = graph.tensors[tensor]
     return known.dtype == "int8" and range_of(known) is not None

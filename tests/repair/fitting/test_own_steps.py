@@ -11,10 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, outputs, require_progress, untold
 from operator_chain import Step, write_tflite
@@ -131,3 +134,24 @@ def test_what_forces_no_step_is_refused() -> None:
     """Neither a mean that has its own steps already, nor a join of what nothing else reads."""
     with pytest.raises(UserError, match="no operator of the model forces a step"):
         give_own_steps(judged("resnet").network, untold)
+
+
+def test_what_only_a_mean_with_the_same_steps_sees_is_clipped_for_that_mean() -> None:
+    """A step of the mean counts in full, and what is clipped a sixty-fourth."""
+    known, graph = network(), network().original_graph
+    (made,) = [one.outputs[0] for one in graph.layers if one.name == "ADD"]
+    values = captured(known.original, known.original_rows, [made])[made].astype(np.float64)
+    (before,) = [one for one in known.graph.layers if one.name == "ADD"]
+    range_before = range_of(known.graph.tensors[before.outputs[0]])
+    assert range_before is not None
+    fitted = Graph(fit_ranges(known, untold)).tensors[before.outputs[0]]
+    means = values.reshape(len(values), -1, 4).mean(axis=1)
+
+    def error(one: QuantizedRange) -> float:
+        return float(np.square(one.nearest(one.nearest(values).mean(axis=(1, 2))) - means).sum())
+
+    alone = least_error_range(values, range_before)
+    found = range_of(fitted)
+    assert found is not None
+    assert found.step < alone.step
+    assert error(found) < 0.8 * error(alone)

@@ -1,7 +1,8 @@
 """Ranges of activations, fitted to the tensors of the original.
 
 Each range is chosen for the least squared error against the float tensor on the inputs to fit with,
-that of a residual branch behind its sum. The logits of a softmax get the range of `logit_range`,
+that of a residual branch behind its sum, and that of a picture behind its mean where both have to
+have the same steps. The logits of a softmax get the range of `logit_range`,
 and are shifted by their biases so that it begins at -128. Biases are derived anew from the
 original's, since their scales follow from the ranges, and damaged weights are restored.
 
@@ -20,7 +21,12 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tensor_ties import TiedTensors, consumers, tied_tensors
+from edgeflare.diagnose.tensor_ties import (
+    TiedTensors,
+    consumers,
+    pools_all,
+    tied_tensors,
+)
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
@@ -53,6 +59,9 @@ Floats = NDArray[np.float32]
 
 _KEPT_VALUES = 200_000
 """Values of a tensor that its range is fitted to, over all inputs."""
+
+_AVERAGED_VALUES = 2**19
+"""Values of a tensor whose channels are averaged that are kept, over all inputs."""
 
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _ALL = (-np.inf, np.inf)
@@ -107,7 +116,8 @@ def fit_groups(
     layers = [known[source] for group in groups for source in group.sources]
     evaluated = len(network.original_rows) if layers else 0
     total = evaluated + len(groups)
-    values = _values(network, layers, logits, lambda done: progress(done, total))
+    averaged = {group.sources[0] for group in groups if _averaged(graph, group)}
+    values = _values(network, layers, logits, averaged, lambda done: progress(done, total))
     edit = InPlaceEdit(network.content, graph.source)
     shifts: dict[int, float] = {}
     for done, group in enumerate(groups, evaluated):
@@ -133,6 +143,8 @@ def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> Q
     known = range_of(first)
     assert known is not None  # noqa: S101 - tied tensors have one scale
     readers = consumers(graph, first.index)
+    if _averaged(graph, group):
+        return averaged_range(values[first.index], known)
     if len(group.tensors) == len(readers) == 1 and readers[0].name == "ADD":
         others = [
             input_ for input_ in readers[0].inputs if input_ != first.index and input_ in values
@@ -142,6 +154,12 @@ def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> Q
             return summand_range(values[first.index], values[others[0]], clipped_by, known)
     seen = np.concatenate([values[source].ravel() for source in group.sources])
     return least_error_range(seen, known)
+
+
+def _averaged(graph: Graph, group: TiedTensors) -> bool:
+    """Whether a tied tensor is seen by the mean of its whole picture alone."""
+    readers = consumers(graph, group.sources[0])
+    return len(group.sources) == len(readers) == 1 and pools_all(graph, readers[0])
 
 
 def counterparts(network: QuantizedNetwork) -> dict[int, MatchedLayer]:
@@ -173,12 +191,14 @@ def _values(
     network: QuantizedNetwork,
     layers: Sequence[MatchedLayer],
     whole: Collection[int],
+    averaged: Collection[int],
     progress: Callable[[int], None],
 ) -> dict[int, Floats]:
     """Return values of the original's tensors on all inputs, by the compressed model's tensor.
 
-    Those of the tensors `whole` are (n, ..., classes); of all others some are kept, flat.
-    `progress` is told how many inputs are evaluated.
+    Those of the tensors `whole` are (n, ..., classes), those of some channels of `averaged` ones
+    (channels, places); of all others some are kept, flat. `progress` is told how many inputs are
+    evaluated.
     """
     if not layers:
         return {}
@@ -191,14 +211,20 @@ def _values(
         for layer in layers:
             made = row[layer.original_output].astype(np.float32)
             made = np.clip(made, *activation_limits(network.graph, layer.operator))
-            kept[layer.output].append(
-                made[None] if layer.output in whole else _some(made.ravel(), budget, number)
-            )
+            if layer.output in whole:
+                some = made[None]
+            elif layer.output in averaged:
+                channels = made.reshape(-1, made.shape[-1]).T
+                most = _AVERAGED_VALUES // len(network.original_rows) // channels.shape[1]
+                some = _some(channels, max(1, most), number)
+            else:
+                some = _some(made.ravel(), budget, number)
+            kept[layer.output].append(some)
     return {tensor: np.concatenate(values) for tensor, values in kept.items()}
 
 
 def _some(values: Floats, budget: int, number: int) -> Floats:
-    """Return values at equal distances, beginning elsewhere for each input.
+    """Return values, or channels, at equal distances, beginning elsewhere for each input.
 
     So those of tensors of one shape are from the same places.
     """
@@ -279,3 +305,26 @@ def summand_range(
     highs = largest * _SHARES if largest > 0 else np.zeros(1)
     ends = product(lows.tolist(), highs.tolist())
     return min((known, *(QuantizedRange(low, high) for low, high in ends)), key=squared_error)
+
+
+def averaged_range(values: NDArray[np.floating], known: QuantizedRange) -> QuantizedRange:
+    """Return the range with the least squared error of means that have the same steps.
+
+    Args:
+        values: real ones, (means, values of each).
+        known: a range that is kept where no other has less error, or all values are zero.
+
+    """
+    exact = values.astype(np.float64)
+    wanted = exact.mean(axis=1)
+    least, largest = min(0.0, exact.min()), max(0.0, exact.max())
+    lows = least * _SHARES if least < 0 else np.zeros(1)
+    highs = largest * _SHARES if largest > 0 else np.zeros(1)
+    ends = product(lows.tolist(), highs.tolist())
+    tried = [QuantizedRange(low, high) for low, high in ends if low < high]
+
+    def squared_error(one: QuantizedRange) -> float:
+        made = one.nearest(one.nearest(exact).mean(axis=1))
+        return float(((made - wanted) ** 2).sum())
+
+    return min((known, *tried), key=squared_error)

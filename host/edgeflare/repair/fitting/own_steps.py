@@ -20,6 +20,7 @@ from edgeflare.diagnose.tensor_ties import (
     consumers,
     joined_by,
     moves_values,
+    pools_all,
     tied_tensors,
 )
 from edgeflare.errors import UserError
@@ -31,9 +32,6 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 
 _NARROWER = 0.7
 """A step of its own is kept where it is at most so much of the one before."""
-
-_PICTURE = 4
-"""Dimensions of what is pooled: batch, height, width, channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +96,10 @@ def _is_int8(graph: Graph, tensor: int) -> bool:
 
 def _places(graph: Graph) -> Iterator[_Place]:
     for layer in graph.layers:
-        if _pools_all(graph, layer):
+        if pools_all(graph, layer):
             yield _Place(layer.index, layer.outputs[0])
         elif not moves_values(layer):
             yield from _joined(graph, layer)
-
-
-def _pools_all(graph: Graph, one: GraphOp) -> bool:
-    """Whether an operator is the mean of a whole picture, of each channel."""
-    if one.name != "AVERAGE_POOL_2D":
-        return False
-    (given, *_), (made, *_) = one.inputs, one.outputs
-    known, options = graph.tensors[given], graph.options(one.index)
-    if len(known.shape) != _PICTURE:
-        return False
-    whole = graph.tensors[made].shape[1:3] == (1, 1) and (
-        options["filterHeight"] >= known.shape[1] and options["filterWidth"] >= known.shape[2]
-    )
-    return whole and not options["fusedActivationFunction"]
 
 
 def _joined(graph: Graph, one: GraphOp) -> Iterator[_Place]:
