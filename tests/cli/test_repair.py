@@ -15,7 +15,7 @@ import pytest
 
 from brief_commands import brief_repairs
 from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
-from edgeflare.repair import candidate_choice, repair_run
+from edgeflare.repair import candidate_check, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates
 from edgeflare.repair.repair_cost import Latency
@@ -203,7 +203,7 @@ def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
     half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = Latency("emulated-builtin", 44e-6, 126e-6, 2.87, 2.8, 2.9, 10)
-    monkeypatch.setattr(candidate_choice, "latency_on", lambda *_: slow)
+    monkeypatch.setattr(candidate_check, "latency_on", lambda *_: slow)
     out = tmp_path / "out"
     said = completed("repair", half, "--method", "weights-only", "--out", out)
     found = document_of(out, "repair.json")

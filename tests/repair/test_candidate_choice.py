@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
-from edgeflare.repair import candidate_choice, repair_cost
+from edgeflare.repair import candidate_check, repair_cost
 from edgeflare.repair.builtin_methods import METHODS, CandidateDetails, Target
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
 from edgeflare.repair.candidate_plans import candidate_plans
@@ -480,9 +480,9 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
         made([("slow", network.original)], "weights-only"),
         made([("rough", network.original)], "precision", instead_of="weights-only"),
     ]
-    monkeypatch.setattr(candidate_choice, "latency_on", timed((1.25, 3.0), (1.0, 3.0)))
+    monkeypatch.setattr(candidate_check, "latency_on", timed((1.25, 3.0), (1.0, 3.0)))
     first = choice(max_latency=DEFAULT_LIMIT).best(plans)
-    monkeypatch.setattr(candidate_choice, "latency_on", timed())  # a call would raise StopIteration
+    monkeypatch.setattr(candidate_check, "latency_on", timed())  # a call would raise StopIteration
     again = choice(resume=True, max_latency=DEFAULT_LIMIT)
     for found in (first, again.best(plans)):
         assert [(one.name, one.latency_ratio, one.needs) for one in found.tried] == [
@@ -502,7 +502,7 @@ def test_every_device_holds_to_the_limit_of_time(
     choice: Choose, opened: OpenedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = replace(opened, devices=opened.devices * 2)
-    monkeypatch.setattr(candidate_choice, "latency_on", timed((0.5, 0.75), (1.25, 1.5)))
+    monkeypatch.setattr(candidate_check, "latency_on", timed((0.5, 0.75), (1.25, 1.5)))
     limited = choice(both, max_latency=DEFAULT_LIMIT)
     found = limited.best([made([("original", judged("example").network.original)], "precision")])
     assert [one.ratio for one in found.tried[0].latency] == [0.625, 1.375]

@@ -161,7 +161,7 @@ def average_pool(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array
     XNNPACK has no such kernel for int8, and leaves it to those.
     """
     sums = lax.reduce_window(inputs[0], 0.0, lax.add, *_window(operator))
-    counts = lax.reduce_window(jnp.ones_like(inputs[0]), 0.0, lax.add, *_window(operator))
+    counts = lax.reduce_window(jnp.ones_like(inputs[0][..., :1]), 0.0, lax.add, *_window(operator))
     if not operator.quantized:
         return activated(operator, sums / counts)
     half = jnp.floor(counts / 2)
