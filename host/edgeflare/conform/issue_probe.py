@@ -12,12 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, NodeGraphs
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
-from edgeflare.conform.findings.issue_probes import IssueProbe
+from edgeflare.conform.findings.issue_probes import RESULT, GraphProbe, IssueProbe, ProbedOperator
 from edgeflare.conform.findings.known_issues import KnownIssue
+from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.graph_verdict import judged_on
-from edgeflare.conform.graphs.probed_graph import probed_graph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.runtime_arms import judged_alone
@@ -104,3 +104,49 @@ def probe_model(operator: str, probe: IssueProbe) -> tuple[DraftNode, PosedModel
     sources = (FRESH,) * len(graph.inputs)
     node = DraftNode(operator, probe.type, settings, probe.constants, sources)
     return node, posed(Draft((node,)), {}).whole
+
+
+def probed_graph(probe: GraphProbe) -> PosedModel:
+    """Return the model of a probe with what it is given, which is drawn.
+
+    Raises:
+        UserError: an operator cannot read what it should, or there is no such result.
+
+    """
+    builder = GraphBuilder(np.random.default_rng(0), NodeGraphs())
+    given: dict[str, int] = {}
+    results: list[tuple[int, ...]] = []
+    for place, operator in enumerate(probe.operators):
+        written = builder.add(*_operator(builder, operator, given, results))
+        if written is None:
+            name = f"operator {place} ({operator.operator})"
+            raise UserError(f"graph: {name} cannot read what it should")
+        results.append(written)
+    return builder.posed([_tensor(name, given, results) for name in probe.outputs])
+
+
+def _operator(
+    builder: GraphBuilder,
+    operator: ProbedOperator,
+    given: dict[str, int],
+    results: list[tuple[int, ...]],
+) -> tuple[DraftNode, dict[int, int]]:
+    """Return an operator, and the tensors that it reads by which of its operands they are."""
+    settings = operator.probe.configuration
+    node = DraftNode(operator.operator, operator.type, settings, operator.constants, ())
+    operands = builder.graphs.operands(node)
+    for name, value in zip(operator.reads, operands, strict=False):
+        if name not in given and not RESULT.fullmatch(name):
+            given[name] = builder.give(value)
+    reads = {at: _tensor(name, given, results) for at, name in enumerate(operator.reads)}
+    sources = (FRESH,) * len(operands)
+    return DraftNode(node.operator, node.type, settings, operator.constants, sources), reads
+
+
+def _tensor(name: str, given: dict[str, int], results: list[tuple[int, ...]]) -> int:
+    """Return a tensor by its name."""
+    found = RESULT.fullmatch(name)
+    try:
+        return given[name] if found is None else results[int(found[1])][int(found[2] or 0)]
+    except (KeyError, IndexError):
+        raise UserError(f"graph: there is no tensor {name!r}") from None
