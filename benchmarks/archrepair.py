@@ -51,7 +51,7 @@ SEVERITY = 3
 
 
 @dataclass(frozen=True)
-class Laboratory:
+class ArchRepairLaboratory:
     """A pair, its original, and the images to train and to judge with."""
 
     opened: OpenedPair
@@ -86,7 +86,7 @@ def main() -> int:
     profiles = find_profiles(["emulated-xnnpack"])
     with ExitStack() as stack:
         opened = open_pair(pair, repair_plan(None, profiles), profiles, stack)
-        laboratory = Laboratory(
+        laboratory = ArchRepairLaboratory(
             opened,
             read_model_file(Path(str(pair.original))),
             loaded(arguments.train, arguments.limit),
@@ -104,7 +104,7 @@ def main() -> int:
     return 0
 
 
-def levels(laboratory: Laboratory, seed: int) -> None:
+def levels(laboratory: ArchRepairLaboratory, seed: int) -> None:
     """Train what has the greatest gradient on failures, at each level, without a search (§2.2)."""
     labelled = laboratory.rows(*laboratory.train)
     candidates = laboratory.candidates(labelled, seed)
@@ -157,7 +157,7 @@ def scaled(constants: Constants, factor: int) -> Constants:
     return Constants(*({at: value * factor for at, value in of.items()} for of in constants))
 
 
-def blocks(laboratory: Laboratory, seed: int) -> None:
+def blocks(laboratory: ArchRepairLaboratory, seed: int) -> None:
     """Search each block; say how many suspicious neurons it has, and what plain training does."""
     labelled = laboratory.rows(*laboratory.train)
     candidates, judged = laboratory.candidates(labelled, seed), laboratory.rows(*laboratory.test)
@@ -184,7 +184,7 @@ def blocks(laboratory: Laboratory, seed: int) -> None:
         print(row, flush=True)
 
 
-def conditions(laboratory: Laboratory, seed: int, names: Sequence[str]) -> None:
+def conditions(laboratory: ArchRepairLaboratory, seed: int, names: Sequence[str]) -> None:
     """Train under one condition and none, and judge under all (RQ2)."""
     every = ("none", *names)
     images, labels = laboratory.test

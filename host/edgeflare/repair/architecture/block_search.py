@@ -20,13 +20,13 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.architecture.candidate_operators import (
     NONE,
     OperatorToAdd,
-    Window,
+    OperatorWindow,
     candidates,
 )
 from edgeflare.repair.architecture.network_blocks import NetworkBlock
 from edgeflare.repair.architecture.rewritten_block import (
     ORIGINAL,
-    Connection,
+    BlockConnection,
     Edge,
     possible_edges,
     rewritten_block,
@@ -255,7 +255,9 @@ class _Supernet:
         made = rewritten_block(original.written(own), self._block, wanted)
         return without_unused(made.content)
 
-    def _reached(self, connection: Connection, values: Constants) -> list[OperatorToAdd] | None:
+    def _reached(
+        self, connection: BlockConnection, values: Constants
+    ) -> list[OperatorToAdd] | None:
         """Return the operators of a connection with the weights that they reached."""
         if connection.name == ORIGINAL:
             return None
@@ -320,4 +322,6 @@ def _as_it_is(channels: int) -> list[OperatorToAdd]:
     """Return what stands for a feature that is added as it is, while candidates are compared."""
     weights = np.eye(channels, dtype=np.float32).reshape(channels, 1, 1, channels)
     undilated = {"dilationHFactor": 1, "dilationWFactor": 1}
-    return [OperatorToAdd("CONV_2D", weights, channels, Window(0, (1, 1), (1, 1)), undilated)]
+    return [
+        OperatorToAdd("CONV_2D", weights, channels, OperatorWindow(0, (1, 1), (1, 1)), undilated)
+    ]

@@ -39,7 +39,7 @@ class OperatorToAdd:
     name: str
     weights: NDArray[np.float32] | None
     channels: int
-    window: Window
+    window: OperatorWindow
     options: Mapping[str, int]
     bias: NDArray[np.float32] | None = None
 
@@ -54,7 +54,7 @@ class OperatorToAdd:
         return made[0], made[1]
 
 
-class Window(NamedTuple):
+class OperatorWindow(NamedTuple):
     """How windows of a size take one height and width to another.
 
     Attributes:
@@ -93,7 +93,7 @@ def candidates(
     return {name: operators for name, operators in found.items() if operators}
 
 
-def window_between(given: Shape, made: Shape) -> Window | None:
+def window_between(given: Shape, made: Shape) -> OperatorWindow | None:
     """Return windows by which one feature can be made of another; None where none are as small.
 
     They are 3 × 3 with padding where the sizes are multiples of each other, and otherwise as wide
@@ -102,25 +102,25 @@ def window_between(given: Shape, made: Shape) -> Window | None:
     strides = tuple(-(-size // wanted) for size, wanted in zip(given[1:3], made[1:3], strict=True))
     reached = tuple(-(-size // step) for size, step in zip(given[1:3], strides, strict=True))
     if reached == made[1:3]:
-        return Window(_SAME, (3, 3), (strides[0], strides[1]))
+        return OperatorWindow(_SAME, (3, 3), (strides[0], strides[1]))
     height, width = given[1] - made[1] + 1, given[2] - made[2] + 1
     if not (1 <= height <= _WIDEST and 1 <= width <= _WIDEST):
         return None
-    return Window(_VALID, (height, width), (1, 1))
+    return OperatorWindow(_VALID, (height, width), (1, 1))
 
 
-_Candidate = Callable[[int, int, Window, np.random.Generator], tuple[OperatorToAdd, ...]]
+_Candidate = Callable[[int, int, OperatorWindow, np.random.Generator], tuple[OperatorToAdd, ...]]
 
 
 def _skip(
-    given: int, made: int, window: Window, _: np.random.Generator
+    given: int, made: int, window: OperatorWindow, _: np.random.Generator
 ) -> tuple[OperatorToAdd, ...]:
     return () if window.padding == _VALID else (_identity(given, made, window.strides),)
 
 
 def _pool(name: str) -> _Candidate:
     def make(
-        given: int, made: int, window: Window, _: np.random.Generator
+        given: int, made: int, window: OperatorWindow, _: np.random.Generator
     ) -> tuple[OperatorToAdd, ...]:
         size = {"filterHeight": window.size[0], "filterWidth": window.size[1]}
         return OperatorToAdd(name, None, given, window, size), _identity(given, made)
@@ -129,7 +129,7 @@ def _pool(name: str) -> _Candidate:
 
 
 def _separable(
-    given: int, made: int, window: Window, rng: np.random.Generator
+    given: int, made: int, window: OperatorWindow, rng: np.random.Generator
 ) -> tuple[OperatorToAdd, ...]:
     weights = _drawn((1, *window.size, given), prod(window.size), rng)
     depthwise = OperatorToAdd(
@@ -139,20 +139,20 @@ def _separable(
 
 
 def _dilated(
-    given: int, made: int, window: Window, rng: np.random.Generator
+    given: int, made: int, window: OperatorWindow, rng: np.random.Generator
 ) -> tuple[OperatorToAdd, ...]:
     dilation = {"dilationHFactor": 2, "dilationWFactor": 2}
     if window.padding == _VALID and window.size != (5, 5):
         return ()
     weights = _drawn((given, 3, 3, given), 9 * given, rng)
     # Not every kernel strides and dilates at once, so that the identity layer strides.
-    unstrided = Window(window.padding, (3, 3), (1, 1))
+    unstrided = OperatorWindow(window.padding, (3, 3), (1, 1))
     wide = OperatorToAdd("CONV_2D", weights, given, unstrided, dilation)
     return wide, _identity(given, made, window.strides)
 
 
 def _convolution(
-    given: int, made: int, window: Window, _: np.random.Generator
+    given: int, made: int, window: OperatorWindow, _: np.random.Generator
 ) -> tuple[OperatorToAdd, ...]:
     weights = np.zeros((made, *window.size, given), np.float32)
     return (OperatorToAdd("CONV_2D", weights, made, window, _UNDILATED),)
@@ -160,7 +160,9 @@ def _convolution(
 
 def _identity(given: int, made: int, strides: tuple[int, int] = (1, 1)) -> OperatorToAdd:
     weights = np.zeros((made, 1, 1, given), np.float32)
-    return OperatorToAdd("CONV_2D", weights, made, Window(_SAME, (1, 1), strides), _UNDILATED)
+    return OperatorToAdd(
+        "CONV_2D", weights, made, OperatorWindow(_SAME, (1, 1), strides), _UNDILATED
+    )
 
 
 def _drawn(shape: tuple[int, ...], read: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -25,7 +25,7 @@ _LEAST_CONVOLUTIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BlockNode:
     """A feature of a block: what is added up from others, and then activated.
 
     Attributes:
@@ -57,7 +57,7 @@ class NetworkBlock:
 
     name: str
     operators: tuple[int, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[BlockNode, ...]
 
     def convolutions(self, graph: Graph) -> tuple[GraphOp, ...]:
         """Return its operators with weights, in execution order."""
@@ -118,11 +118,11 @@ def _segments(graph: Graph) -> Iterator[list[GraphOp]]:
             segment = []
 
 
-def _nodes(graph: Graph, run: Sequence[GraphOp]) -> Iterator[Node]:
+def _nodes(graph: Graph, run: Sequence[GraphOp]) -> Iterator[BlockNode]:
     """Yield the features of a block."""
     readers = _readers(graph)
     (given,) = crossing_tensors(graph, run[0].index - 1, graph.outputs[:1])
-    nodes = [Node(given, given, -1, {})]
+    nodes = [BlockNode(given, given, -1, {})]
     for operator in run:
         made = operator.outputs[0]
         if operator.name == "ADD" and len(graph.fed(operator)) > 1:
@@ -130,15 +130,15 @@ def _nodes(graph: Graph, run: Sequence[GraphOp]) -> Iterator[Node]:
             edges = dict(chains)
             if len(edges) < len(chains):
                 _refuse(graph, operator, "it adds a feature to itself")
-            nodes.append(Node(made, made, operator.index, edges))
+            nodes.append(BlockNode(made, made, operator.index, edges))
         elif operator.name in CONVOLUTIONS:
             source, chain = _traced(graph, nodes, made)
             if not _is_summand(graph, readers, made):
-                nodes.append(Node(made, made, operator.index, {source: chain}))
+                nodes.append(BlockNode(made, made, operator.index, {source: chain}))
         elif operator.name not in _MOVING_ON:
             _refuse(graph, operator, "it does not read one feature or add two")
         elif operator.name != "PAD" and readers[(last := nodes[-1]).value] == [operator]:
-            nodes[-1] = Node(last.sum, made, last.maker, last.edges)
+            nodes[-1] = BlockNode(last.sum, made, last.maker, last.edges)
     yield from nodes
 
 
@@ -158,7 +158,7 @@ def _is_summand(graph: Graph, readers: Mapping[int, list[GraphOp]], tensor: int)
     return not activated and [reader.name for reader in readers[tensor]] == ["ADD"]
 
 
-def _traced(graph: Graph, nodes: Sequence[Node], tensor: int) -> tuple[int, tuple[int, ...]]:
+def _traced(graph: Graph, nodes: Sequence[BlockNode], tensor: int) -> tuple[int, tuple[int, ...]]:
     """Return the feature that a tensor is made of, and the operators between the two."""
     values = {node.value: number for number, node in enumerate(nodes)}
     chain: list[int] = []

@@ -16,7 +16,7 @@ from edgeflare.models.graph_parts import changeable_copy, packed
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.architecture.candidate_operators import OperatorToAdd
-from edgeflare.repair.architecture.network_blocks import NetworkBlock, Node
+from edgeflare.repair.architecture.network_blocks import BlockNode, NetworkBlock
 
 ORIGINAL: Final = "original"
 """The connection that the network itself has."""
@@ -30,7 +30,7 @@ those that the network has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class BlockConnection:
     """A connection of a rewritten block.
 
     Attributes:
@@ -59,7 +59,7 @@ class RewrittenBlock:
     """
 
     content: bytes
-    connections: tuple[Connection, ...]
+    connections: tuple[BlockConnection, ...]
 
 
 def possible_edges(graph: Graph, block: NetworkBlock) -> Iterator[Edge]:
@@ -106,9 +106,9 @@ class _BlockWriting:
         own = {at for node in block.nodes for chain in node.edges.values() for at in chain}
         self._dropped = own | {node.maker for node in block.nodes}
         self._written: set[int] = set()
-        self.connections: list[Connection] = []
+        self.connections: list[BlockConnection] = []
 
-    def write_node(self, number: int, node: Node, wanted: Connections) -> None:
+    def write_node(self, number: int, node: BlockNode, wanted: Connections) -> None:
         """Write all that makes a feature, in the place of the operator that made it."""
         self._writer.graph.operators = []
         found = [
@@ -151,7 +151,7 @@ class _BlockWriting:
             for at in chain
             if len(self._graph.operators[at].inputs) > 1 and self._graph.operators[at].name != "PAD"
         )
-        self.connections.append(Connection(edge, name, constants, None))
+        self.connections.append(BlockConnection(edge, name, constants, None))
         if not chain:
             return lambda _made, _activated: source
         for at in chain[:-1]:
@@ -183,7 +183,7 @@ class _BlockWriting:
             if operator.name == "CONV_2D" and entry is None:
                 entry = own[0]
             if place == len(operators) - 1:
-                self.connections.append(Connection(edge, name, tuple(constants), entry))
+                self.connections.append(BlockConnection(edge, name, tuple(constants), entry))
                 return partial(self._last, operator, (given, *own), sum_)
             height, width = operator.reached(height, width)
             made = self._writer.tensor(
