@@ -10,6 +10,7 @@ import pytest
 
 from called_commands import empty_figures
 from edgeflare.check import cost, field, layer_faults, near, operator_conformance
+from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.judging import judgement_inputs
@@ -46,12 +47,13 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 
 @contextmanager
 def brief_checks() -> Iterator[None]:
-    """Have checks try conditions at one severity, explain few inputs, search and draw little.
+    """Have checks try six conditions at one severity, explain few inputs, search and draw little.
 
     Wrong operators are found and not refined, which `check/test_operator_conformance.py` does.
     """
     with pytest.MonkeyPatch.context() as patch, empty_figures():
         patch.setattr(field, "SEVERITIES", (2,))
+        patch.setattr(field, "chosen_conditions", lambda *given: chosen_conditions(*given)[:6])
         patch.setattr(layer_faults, "INPUTS", LAYER_INPUTS)
         patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
         patch.setattr(layer_faults, "_EXPLAINED", 3)
