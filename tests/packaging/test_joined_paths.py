@@ -376,6 +376,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder_contents.py present: os.path.realpath(folder)": "the folder itself",
     "record/folder_contents.py present.is_there: at": OF_A_PATH,
     "record/path_inside.py path_inside: name": "the function itself",
+    "repair/architecture_repair.py _opened: str(pair.original)": MODEL,
     "repair/fit_inputs.py _of_steps: str(pair.original)": MODEL,
     "repair/fit_inputs.py network_to_fit: str(opened.pair.original)": MODEL,
     "repair/repair_requirements.py _has_float_file: pair.original": MODEL,
