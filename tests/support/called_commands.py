@@ -48,8 +48,8 @@ class Said:
         return line.removeprefix("edgeflare: ")
 
 
-def _save_empty(_: Figure, file: IO[str], **__: object) -> None:
-    file.write("<svg></svg>")
+def _save_empty(_: Figure, file: IO[Any], **__: object) -> None:
+    file.write(b"<svg></svg>" if isinstance(file, io.BytesIO) else "<svg></svg>")
 
 
 _savers: list[Callable[..., Any]] = [_save_empty]
