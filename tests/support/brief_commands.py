@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 
 import pytest
 
@@ -42,6 +43,8 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
         patch.setattr(shift_candidate, "SPLITS", 2)
+        if find_spec("jax") is not None:
+            patch.setattr("edgeflare.repair.fitting.distillation.MOST_STEPS", 2)
         yield
 
 

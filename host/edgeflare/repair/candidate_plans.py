@@ -9,10 +9,15 @@ from functools import partial
 import numpy as np
 
 from edgeflare.errors import UserError
-from edgeflare.repair.builtin_methods import METHODS, CandidateDetails, RewriteDetails
+from edgeflare.repair.builtin_methods import (
+    METHODS,
+    NO_DETAILS,
+    CandidateDetails,
+    RewriteDetails,
+)
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
-from edgeflare.repair.fitting.own_steps import give_own_steps
+from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
@@ -94,7 +99,7 @@ def _plans(request: RepairRequest) -> list[CandidatePlan]:
     """Return all plans, those that take seconds to fit before those that round weights."""
     shared = _SharedFits()
     return [
-        _rewrites(),
+        _rewrites(shared),
         _in_place(shared, "bias", "bias"),
         _in_place(shared, "ranges", "ranges"),
         _float_head(shared, ()),
@@ -104,6 +109,8 @@ def _plans(request: RepairRequest) -> list[CandidatePlan]:
         _in_place(shared, "ranges+rounding", "rounding"),
         _weights_only(shared, rounded=True),
         _precision_search(shared),
+        _learning(shared, request, _FITTED),
+        *(() if request.in_place else (_learning(shared, request, ("rewrites", *_FITTED)),)),
         _dare(shared, request),
     ]
 
@@ -124,24 +131,39 @@ _STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
 }
 """Steps that change the file in its place."""
 
+_FITTED = ("ranges", "rounding")
+"""Steps after which other methods go on."""
+
 
 class _SharedFits:
     """What several plans fit of one network, each computed once."""
 
     def __init__(self) -> None:
         self._fitted: dict[tuple[str, ...], QuantizedNetwork] = {}
+        self._own: OwnSteps | None = None
         self._rounded: Sequence[RoundedLayer] | None = None
 
     def fitted(
         self, network: QuantizedNetwork, steps: Sequence[str], progress: StepProgress
     ) -> QuantizedNetwork:
-        """Return the network after steps that change the file in its place."""
+        """Return the network after steps that change the file in its place, or rewrites first."""
         for number, step in enumerate(steps):
             done = tuple(steps[: number + 1])
             if done not in self._fitted:
-                self._fitted[done] = network.with_content(_STEPS[step](network, progress))
+                content = (
+                    self.rewritten(network, progress).content
+                    if step == "rewrites"
+                    else _STEPS[step](network, progress)
+                )
+                self._fitted[done] = network.with_content(content)
             network = self._fitted[done]
         return network
+
+    def rewritten(self, network: QuantizedNetwork, progress: StepProgress) -> OwnSteps:
+        """Return the network's file with tensors that have steps of their own."""
+        if self._own is None:
+            self._own = give_own_steps(network, progress)
+        return self._own
 
     def rounded(self, network: QuantizedNetwork, progress: StepProgress) -> Sequence[RoundedLayer]:
         """Return the original's layers with their weights rounded by GPTQ."""
@@ -160,25 +182,45 @@ def _in_place(shared: _SharedFits, name: str, method: str) -> CandidatePlan:
     return CandidatePlan(name, method, make)
 
 
-def _rewrites() -> CandidatePlan:
+def _rewrites(shared: _SharedFits) -> CandidatePlan:
     """Return the plan of tensors with steps of their own, alone and with steps in place behind."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
-        own = give_own_steps(network, progress)
-        details = CandidateDetails(rewrites=RewriteDetails(rewrites=own.rewrites))
-        fits = _SharedFits()
-        rewritten = network.with_content(own.content)
         return [
             RepairCandidate(
-                "+".join(("rewrites", *steps)),
-                fits.fitted(rewritten, steps, progress).content,
+                "+".join(steps),
+                shared.fitted(network, steps, progress).content,
                 None,
-                details,
+                _details(shared.rewritten(network, progress)),
             )
-            for steps in ((), ("ranges",), ("ranges", "rounding"))
+            for steps in (("rewrites",), ("rewrites", "ranges"), ("rewrites", *_FITTED))
         ]
 
     return CandidatePlan("rewrites", "rewrites", make)
+
+
+def _details(own: OwnSteps) -> CandidateDetails:
+    return CandidateDetails(rewrites=RewriteDetails(rewrites=own.rewrites))
+
+
+def _learning(shared: _SharedFits, request: RepairRequest, before: Sequence[str]) -> CandidatePlan:
+    """Return the plan of a network that learns from the original, behind other steps."""
+    name = "+".join((*before, "learning"))
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        from edgeflare.repair.fitting.distillation import (  # noqa: PLC0415 - needs jax
+            fit_distillation,
+        )
+
+        fitted = shared.fitted(network, before, progress)
+        rng = np.random.default_rng(request.rng_seed)
+        content = fit_distillation(fitted, rng, progress)
+        details = NO_DETAILS
+        if "rewrites" in before:
+            details = _details(shared.rewritten(network, progress))
+        return (RepairCandidate(name, content, None, details),)
+
+    return CandidatePlan(name, "learning", make)
 
 
 def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
@@ -208,7 +250,7 @@ def _weights_only(shared: _SharedFits, *, rounded: bool) -> CandidatePlan:
 
 def _precision_search(shared: _SharedFits) -> CandidatePlan:
     """Return the plan of a search for the blocks to compute in float or int16."""
-    before = ("ranges", "rounding")
+    before = _FITTED
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         fitted = shared.fitted(network, before, progress)
@@ -243,7 +285,7 @@ def _dare(shared: _SharedFits, request: RepairRequest) -> CandidatePlan:
                 ),
                 None,
             )
-            for steps in ((), ("ranges", "rounding"))
+            for steps in ((), _FITTED)
         ]
 
     return CandidatePlan("dare", "dare", make)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import dequantize, pack_rows, quantize, unpack_rows
+from edgeflare.diagnose.near_boundary import mixtures
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.model_file import read_model_file
@@ -26,7 +27,7 @@ from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import invocation_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.onnx_network import is_onnx, network_rows
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import FurtherInputs, QuantizedNetwork, Rows
 from edgeflare.repair.judging.judgement_inputs import MIXED, WIDE, SeedSplit, line_inputs
 
 FIT_INPUTS = 400
@@ -75,6 +76,35 @@ def fit_inputs(
     return fitted, ids[np.concatenate([split.fit[some], of])].tolist()
 
 
+def further_inputs(
+    opened: OpenedPair, original: bytes, labels: NDArray[np.int64], split: SeedSplit
+) -> FurtherInputs | None:
+    """Return what draws more inputs to fit with than `fit_inputs`; None where inputs are clips.
+
+    Where decisions have borders, two thirds are near those of the original, one sixth are drawn
+    evenly from lines between two seeds, and the rest are seeds; else five sixths are from lines.
+
+    Args: as of `fit_inputs` and `network_to_fit`.
+
+    """
+    if opened.pair.interface.invocation.frames:
+        return None
+    seeds, space = opened.seeds.inputs[split.fit], opened.pair.interface.domain.space
+
+    def drawn(wanted: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+        sixth = max(1, min(wanted, _FIT_VALUES // seeds[0].size) // 6)
+        sets = line_inputs(opened, labels, split.fit, 4 * sixth, rng)
+        near, of = sets[WIDE] if WIDE in sets else sets[MIXED]
+        mixed, begun = mixtures(seeds, sixth, rng, space)
+        some = rng.permutation(len(seeds))[:sixth]
+        inputs = np.concatenate([near, mixed, seeds[some]])
+        made_from = np.concatenate([of, split.fit[begun], split.fit[some]])
+        ids = np.array(opened.seeds.seed_ids, np.int64)[made_from].tolist()
+        return _encoded(opened, original, inputs, ids)
+
+    return drawn
+
+
 def network_to_fit(
     opened: OpenedPair,
     original: bytes,
@@ -100,15 +130,23 @@ def network_to_fit(
     if interface.invocation.frames:
         some = np.sort(rng.permutation(len(inputs))[:_FIT_CLIPS])
         inputs, ids = inputs[some], [ids[at] for at in some.tolist()]
+    rows, original_rows = _encoded(opened, original, inputs, ids)
+    content = read_model_file(opened.pair.compressed)
+    network = QuantizedNetwork(content, original, rows, original_rows, interface.task)
+    return _of_steps(opened, network, rng) if interface.invocation.frames else network
+
+
+def _encoded(
+    opened: OpenedPair, original: bytes, inputs: NDArray[Any], ids: Sequence[int]
+) -> tuple[Rows, Rows]:
+    """Return inputs as the compressed model takes them, and as the original's network does."""
     rows, original_rows = (opened.panel.rows(arm, inputs, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
     path = Path(str(opened.pair.original))
     if is_onnx(path):
         evaluator = opened.panel.host(Arm.ORIGINAL).evaluator
         outputs = evaluator.submit(original_rows[:_COMPARED]).result().outputs
         original_rows = network_rows(path, original, original_rows, outputs)
-    content = read_model_file(opened.pair.compressed)
-    network = QuantizedNetwork(content, original, rows, original_rows, interface.task)
-    return _of_steps(opened, network, rng) if interface.invocation.frames else network
+    return rows, original_rows
 
 
 def _of_steps(

@@ -30,7 +30,7 @@ from edgeflare.repair.candidate_choice import (
 from edgeflare.repair.candidate_plans import candidate_plans, packages_of_others
 from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
-from edgeflare.repair.fit_inputs import fit_inputs, network_to_fit
+from edgeflare.repair.fit_inputs import fit_inputs, further_inputs, network_to_fit
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
 from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
@@ -227,6 +227,7 @@ def _repaired(
     localized = None
     if original is not None:
         network = network_to_fit(opened, original, inputs, ids, rng)
+        network = replace(network, further=further_inputs(opened, original, labels, split))
         localized = residual(network)
         makers += [candidate_plan.of(network) for candidate_plan in candidate_plans(request)]
     if past is not None and tries_shifts(opened.pair, past, request):

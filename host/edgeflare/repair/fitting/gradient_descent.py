@@ -1,4 +1,4 @@
-"""Weights of a network that are moved down the gradient of a loss, by Adam.
+"""Parameters of a network that are moved down the gradient of a loss, by Adam.
 
 Kingma and Ba, "Adam: A Method for Stochastic Optimization", arXiv 1412.6980, with a rate that falls
 to 0 in equal parts.
@@ -6,8 +6,8 @@ to 0 in equal parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,23 +28,31 @@ _STEPS_OF_8_BITS = 127
 Weights = Mapping[int, Array]
 """Weights by tensor, or what belongs to each of them."""
 
+_Moved = dict[str, dict[int, Array]]
+"""Parameters that are moved, by the name of their kind and their tensor."""
+
 Loss = Callable[[Parameters, Any], Array]
 """Returns a number to make small, given parameters and a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How weights are moved.
+    """How parameters are moved; those with a rate of 0 are not.
 
     Attributes:
         steps: how many.
-        rate: the rate of Adam at the first step, as a share of one step of weights in 8 bits, which
-            float ones have by their largest value.
+        rate: the rate of Adam for weights at the first step, as a share of one step of weights in 8
+            bits, which float ones have by their largest value.
+        bias_rate: that for biases, as a share of one step of what their operator puts out, likewise
+            by its largest bias where that is not quantized.
+        range_rate: that for the ends of ranges, as a share of the range.
 
     """
 
     steps: int
     rate: float
+    bias_rate: float = 0.0
+    range_rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,22 +61,23 @@ class TuningBatch:
 
     Attributes:
         given: what the loss is told.
-        moved: 1 for weights that the step may move, and 0 for others, by tensor.
+        moved: 1 for weights that the step may move, and 0 for others, by tensor; those of tensors
+            that are not named may all be moved.
 
     """
 
     given: Any
-    moved: Weights
+    moved: Weights = field(default_factory=dict)
 
 
-def tuned_weights(
+def tuned_parameters(
     network: FakeQuantizedNetwork,
     loss: Loss,
     batches: Iterable[TuningBatch],
     tuning: Tuning,
     progress: Callable[[int, int], None],
 ) -> Parameters:
-    """Return the parameters of a network, with weights that are moved.
+    """Return the parameters of a network, moved.
 
     Args:
         network: the network.
@@ -78,30 +87,35 @@ def tuned_weights(
         progress: is told how many steps are taken, and of how many.
 
     """
-    units = {at: _unit(network, at) for at in network.parameters.weights}
+    rates = _rates(network, tuning)
 
     def step(
-        weights: Weights, moments: Moments, rate: Array, batch: tuple[Any, Weights]
-    ) -> tuple[Weights, Moments]:
-        given, moved = batch
-        gradient = jax.grad(lambda some: loss(network.parameters._replace(weights=some), given))(
-            weights
-        )
+        moved: _Moved, moments: Moments, share: Array, batch: tuple[Any, Weights]
+    ) -> tuple[_Moved, Moments]:
+        given, masks = batch
+        gradient = jax.grad(lambda some: loss(network.parameters._replace(**some), given))(moved)
         falls, after = adam(gradient, moments)
-        return {
-            at: weight - rate * units[at] * moved[at] * falls[at] for at, weight in weights.items()
-        }, after
+        changed = jax.tree.map(
+            lambda values, rate, fall: values - share * rate * fall, moved, rates, falls
+        )
+        for at, mask in masks.items():
+            values = changed["weights"][at]
+            changed["weights"][at] = jnp.where(mask > 0.0, values, moved["weights"][at])
+        return changed, after
 
     compiled = jax.jit(step)
-    weights: Weights = jax.tree.map(jnp.asarray, dict(network.parameters.weights))
-    moments = Moments.begin(weights)
+    moved: _Moved = {
+        kind: {at: jnp.asarray(values) for at, values in getattr(network.parameters, kind).items()}
+        for kind in rates
+    }
+    moments = Moments.begin(moved)
     for number, batch in zip(range(tuning.steps), batches, strict=False):
         if number % _SAID_EVERY == 0:
             progress(number, tuning.steps)
-        rate = np.float32(tuning.rate * (1 - number / tuning.steps))
-        weights, moments = compiled(weights, moments, rate, (batch.given, batch.moved))
+        share = np.float32(1 - number / tuning.steps)
+        moved, moments = compiled(moved, moments, share, (batch.given, dict(batch.moved)))
     progress(tuning.steps, tuning.steps)
-    return network.parameters._replace(weights=jax.tree.map(np.asarray, weights))
+    return network.parameters._replace(**jax.tree.map(np.asarray, moved))
 
 
 class Moments(NamedTuple):
@@ -137,8 +151,30 @@ def _mean(decay: float, before: Array, now: Array) -> Array:
     return decay * before + (1 - decay) * now
 
 
-def _unit(network: FakeQuantizedNetwork, tensor: int) -> float:
-    """Return by how much weights change at a rate of 1: one step, or the size of one in 8 bits."""
-    if network.graph.tensors[tensor].scales:
-        return 1.0
-    return float(np.abs(network.parameters.weights[tensor]).max()) / _STEPS_OF_8_BITS
+def _rates(network: FakeQuantizedNetwork, tuning: Tuning) -> dict[str, dict[int, np.float32]]:
+    """Return the first rate of each tensor's parameters, by their kind; without rates of 0."""
+    tensors, weights, biases, ranges = network.graph.tensors, *network.parameters
+    outputs = {
+        at: tensors[layer.outputs[0]] for layer in network.layers for at in layer.inputs[2:3]
+    }
+    rates = {
+        "weights": {
+            at: tuning.rate * _step(tensors[at].scales and (1.0,), values)
+            for at, values in weights.items()
+        },
+        "biases": {
+            at: tuning.bias_rate * _step(outputs[at].scales, values)
+            for at, values in biases.items()
+        },
+        "ranges": {at: tuning.range_rate * float(high - low) for at, (low, high) in ranges.items()},
+    }
+    return {
+        kind: {at: np.float32(rate) for at, rate in by_tensor.items()}
+        for kind, by_tensor in rates.items()
+        if any(by_tensor.values())
+    }
+
+
+def _step(scales: Sequence[float], values: Array) -> float:
+    """Return the size of a step, which values that have none have by the largest of them."""
+    return scales[0] if scales else float(np.abs(values).max()) / _STEPS_OF_8_BITS

@@ -5,7 +5,7 @@ Its layers stand beside those of the original that they were made from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +18,12 @@ from edgeflare.errors import UserError
 from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
+Rows = NDArray[np.generic]
+
+FurtherInputs = Callable[[int, np.random.Generator], tuple[Rows, Rows]]
+"""Returns inputs for the compressed model and the same ones for the float model, given how many are
+wanted, and what draws them."""
+
 
 @dataclass(frozen=True, eq=False)
 class QuantizedNetwork:
@@ -29,6 +35,8 @@ class QuantizedNetwork:
         rows: inputs to fit with, as `pack_rows` makes them for the compressed model: (n, ...).
         original_rows: the same inputs, for the float model.
         task: name of the task that reads the outputs.
+        further: draws more inputs than these, as many as are wanted where there are so many; None
+            where there are no more.
 
     """
 
@@ -37,6 +45,7 @@ class QuantizedNetwork:
     rows: NDArray[np.generic]
     original_rows: NDArray[np.generic]
     task: str = DEFAULT_TASK
+    further: FurtherInputs | None = None
 
     @cached_property
     def graph(self) -> Graph:

@@ -25,7 +25,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
+from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_parameters
 from edgeflare.repair.judging.fairness import Attribute
 from edgeflare.repair.post_training.layer_regression import Oracle, tuned
 from edgeflare.repair.post_training.network_slice import group_slices
@@ -157,7 +157,7 @@ def distil_mean(
             chosen = rng.integers(0, len(rows), BATCH)
             yield TuningBatch((rows[chosen], wanted[chosen]), all_)
 
-    found = tuned_weights(network, loss, batches(), _DISTILLING, progress)
+    found = tuned_parameters(network, loss, batches(), _DISTILLING, progress)
     return network.written(content, found)
 
 

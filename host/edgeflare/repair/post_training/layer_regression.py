@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_weights
+from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_parameters
 from edgeflare.repair.post_training.network_slice import NetworkSlice
 from edgeflare.whitebox.operator_translation import Array
 
@@ -89,4 +89,4 @@ def tuned(
                 },
             )
 
-    return tuned_weights(network, loss, batches(), tuning, progress)
+    return tuned_parameters(network, loss, batches(), tuning, progress)

@@ -1,0 +1,185 @@
+"""Weights, biases and ranges that are learned from the original's answers, without labels.
+
+Hinton, Vinyals and Dean, "Distilling the Knowledge in a Neural Network", arXiv 1503.02531: the
+teacher is the network before it was compressed, and the student computes in 8 bits while it learns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.diagnose.rounding_noise import WEIGHTED
+from edgeflare.errors import UserError
+from edgeflare.models.graph_scores import path_to_scores
+from edgeflare.models.run_pair import DEFAULT_TASK
+from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
+from edgeflare.repair.fitting.gradient_descent import (
+    BATCH,
+    Tuning,
+    TuningBatch,
+    tuned_parameters,
+)
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.whitebox.array_library import jnp
+from edgeflare.whitebox.operator_translation import Array
+
+LEAST_INPUTS = 200
+"""Inputs to learn from at least: of fewer the network learns what they have by chance."""
+
+_INPUTS = 6000
+"""Inputs to learn from at most."""
+
+MOST_STEPS = 600
+"""Steps at most."""
+
+_MULTIPLICATIONS = 1.6e11
+"""Multiplications of all forward passes together, beyond which there are fewer steps."""
+
+_LEAST_STEPS = 100
+
+_RATE, _BIAS_RATE, _RANGE_RATE = 0.01, 0.005, 0.0005
+
+
+def fit_distillation(
+    network: QuantizedNetwork, rng: np.random.Generator, progress: Callable[[int, int], None]
+) -> bytes:
+    """Return the compressed model with learned weights, biases and ranges.
+
+    Args:
+        network: as other steps have left it; steps of weights stay as they are.
+        rng: draws the inputs that it learns from, and their order.
+        progress: is told how many steps are taken, and of how many.
+
+    Returns:
+        A file of the same length, with the same operators.
+
+    Raises:
+        UserError: an operator has no gradient, an output has no counterpart, constants are shared,
+            or there are too few inputs.
+
+    """
+    lessons = [_lesson(network, output) for output in network.graph.outputs]
+    student = FakeQuantizedNetwork(network.graph, [lesson.tensor for lesson in lessons])
+    teacher = FakeQuantizedNetwork(network.original_graph, [lesson.taught for lesson in lessons])
+    rows, original_rows = _inputs(network, rng)
+    wanted = teacher.evaluate(original_rows)
+    scales = [max(float(values.var()), np.finfo(np.float32).tiny) for values in wanted]
+
+    def loss(parameters: Parameters, given: tuple[Array, Sequence[Array]]) -> Array:
+        made = student.values(parameters, given[0])
+        parts = zip(lessons, made, given[1], scales, strict=True)
+        return sum(_difference(lesson.kind, *compared) for lesson, *compared in parts)
+
+    def batches() -> Iterator[TuningBatch]:
+        while True:
+            order = rng.permutation(len(rows))
+            for begin in range(0, len(order) - BATCH + 1, BATCH):
+                some = order[begin : begin + BATCH]
+                yield TuningBatch((rows[some], [values[some] for values in wanted]))
+
+    tuning = Tuning(_steps(student), _RATE, _BIAS_RATE, _RANGE_RATE)
+    parameters = tuned_parameters(student, loss, batches(), tuning, progress)
+    return student.written(network.content, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lesson:
+    """What the network learns to give at an output.
+
+    Attributes:
+        tensor: the tensor that is compared, of the network.
+        taught: its counterpart in the original.
+        kind: how two values are compared.
+
+    """
+
+    tensor: int
+    taught: int
+    kind: Literal["choices", "truths", "values"]
+
+
+def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
+    """Return the lesson of an output, which begins before a softmax or the like.
+
+    Raises:
+        UserError: the tensor has no counterpart.
+
+    """
+    graph = network.graph
+    *_, tensor = path = path_to_scores(graph, output)
+    kind: Literal["choices", "truths", "values"] = "values"
+    if network.task == DEFAULT_TASK and len(graph.outputs) == 1:
+        kind = "choices"
+    if len(path) > 1:
+        normalizing = graph.operators[graph.made_by[path[-2]]].name
+        kind = "truths" if normalizing == "LOGISTIC" else "choices"
+    if kind == "choices" and graph.tensors[tensor].shape[-1] < 2:
+        kind = "values"
+    for layer in network.layers:
+        for made, taught in (
+            (layer.output, layer.original_output),
+            *zip(layer.inputs, layer.original_inputs, strict=False),
+        ):
+            if made == tensor:
+                return _Lesson(tensor, taught, kind)
+    raise UserError(
+        f"{graph.source}: {graph.describe(tensor)} has no counterpart in"
+        f" {network.original_graph.source} to learn from"
+    )
+
+
+def _difference(kind: str, made: Array, wanted: Array, variance: float) -> Array:
+    """Return how far answers, (n, ...), are from those that are wanted.
+
+    Of choices it is the squared error of the lead of the best over the second, weighted by how near
+    the two are: only there may another one win. So what all choices share plays no part, and logits
+    that are far apart may be clipped.
+    """
+    wanted = wanted.reshape(made.shape)
+    if kind == "choices":
+        best = jnp.argsort(wanted, axis=-1)[..., -2:]
+        given, lead = (jnp.diff(jnp.take_along_axis(values, best, -1)) for values in (made, wanted))
+        return (jnp.exp(-lead) * jnp.square(given - lead)).mean()
+    if kind == "truths":
+        return (jnp.exp(-jnp.abs(wanted)) * jnp.square(made - wanted)).mean()
+    return jnp.square(made - wanted).mean() / variance
+
+
+def _inputs(
+    network: QuantizedNetwork, rng: np.random.Generator
+) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """Return the inputs to learn from.
+
+    Raises:
+        UserError: they are too few.
+
+    """
+    rows, original_rows = network.rows, network.original_rows
+    if network.further is not None:
+        rows, original_rows = network.further(_INPUTS, rng)
+    if len(rows) < LEAST_INPUTS:
+        raise UserError(
+            f"learning needs at least {LEAST_INPUTS} inputs, and only {len(rows)} can be made of"
+            " these seeds: give more seeds"
+        )
+    return rows, original_rows
+
+
+def _steps(student: FakeQuantizedNetwork) -> int:
+    """Return how many steps are taken: fewer of a large network, which takes longer for each."""
+    once = sum(_multiplications(student.graph, layer) for layer in student.layers)
+    return int(np.clip(_MULTIPLICATIONS / (max(once, 1) * BATCH), _LEAST_STEPS, MOST_STEPS))
+
+
+def _multiplications(graph: Graph, one: GraphOp) -> int:
+    """Return the multiplications of an operator with weights, as of a convolution."""
+    if one.name not in WEIGHTED:
+        return 0
+    weights, made = graph.tensors[one.inputs[1]], graph.tensors[one.outputs[0]]
+    return made.size * weights.size // made.shape[-1]

@@ -1,0 +1,95 @@
+"""Weights, biases and ranges that are learned from the original's answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
+
+pytest.importorskip("jax", reason="needs the extra whitebox")
+
+from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting import distillation
+from edgeflare.repair.fitting.distillation import fit_distillation
+from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork, Rows
+from fitted_networks import judged, require_progress, structure, untold
+from graph_writer import GraphWriter
+
+pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
+
+
+def mixtures(network: QuantizedNetwork, wanted: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Inputs between two of those to fit with, halves of each."""
+    first, second = rng.integers(len(network.rows), size=(2, wanted))
+    between = (network.rows[first].astype(np.int16) + network.rows[second]) >> 1
+    return between.astype(np.int8), ((between + 128) / 255).astype(np.float32)
+
+
+def damaged(network: QuantizedNetwork) -> bytes:
+    """The file with the weights of the second convolution off by up to 12 steps each."""
+    known = FakeQuantizedNetwork(network.graph, network.graph.outputs)
+    tensor = [one for one in network.graph.layers if one.name == "CONV_2D"][1].inputs[1]
+    weights: dict[int, NDArray[np.float32]] = {**known.parameters.weights}
+    weights[tensor] += np.random.default_rng(1).uniform(-12, 12, weights[tensor].shape)
+    return known.written(network.content, known.parameters._replace(weights=weights))
+
+
+def test_what_is_damaged_is_learned_again_and_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distillation, "MOST_STEPS", 150)
+    monkeypatch.setattr(distillation, "_RATE", 0.1)
+    monkeypatch.setattr(distillation, "_INPUTS", 640)
+    example = judged("example")
+    content = damaged(example.network)
+    network = replace(
+        example.network,
+        content=content,
+        further=lambda wanted, rng: mixtures(example.network, wanted, rng),
+    )
+    told: list[tuple[int, int]] = []
+    made, again = (
+        fit_distillation(network, np.random.default_rng(0), said)
+        for said in (lambda done, of: told.append((done, of)), untold)
+    )
+    assert made == again
+    assert structure(made) == structure(content)
+    assert len(made) == len(content)
+    require_progress(told)
+    assert example.error(made) < 0.7 * example.error(content)
+
+
+def test_too_few_inputs_are_refused() -> None:
+    with pytest.raises(UserError, match=r"at least 200 inputs, and only 80 .*: give more seeds"):
+        fit_distillation(judged("example").network, np.random.default_rng(0), untold)
+
+
+@pytest.mark.parametrize("ending", ["LOGISTIC", None])
+def test_values_and_truths_are_learned_too(
+    ending: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two weights off by 40 %, of a float network whose output is compared as it is or as odds."""
+    monkeypatch.setattr(distillation, "MOST_STEPS", 200)
+    monkeypatch.setattr(distillation, "_RATE", 2.0)
+    rows = np.random.default_rng(0).normal(size=(256, 2)).astype(np.float32)
+    wanted, started = np.array([[1.0, -0.5]], np.float32), np.array([[1.4, -0.3]], np.float32)
+    original, content = linear(wanted, ending), linear(started, ending)
+    network = QuantizedNetwork(content, original, rows, rows, "values")
+    made = Graph(fit_distillation(network, np.random.default_rng(0), untold))
+    weights = made.values(made.layers[0].inputs[1]).astype(np.float32)
+    assert np.abs(weights - wanted).max() < 0.25 * np.abs(started - wanted).max()
+
+
+def linear(weights: NDArray[np.float32], ending: str | None) -> bytes:
+    writer = GraphWriter()
+    given = writer.tensor("given", (1, 2), "FLOAT32")
+    made = writer.tensor("made", (1, 1), "FLOAT32")
+    inputs = [given, writer.constant("weights", weights)]
+    writer.operator("FULLY_CONNECTED", inputs, [made], schema.FullyConnectedOptionsT())
+    if ending is not None:
+        before, made = made, writer.tensor("ended", (1, 1), "FLOAT32")
+        writer.operator(ending, [before], [made])
+    return writer.content([given], [made])
