@@ -113,6 +113,18 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
         assert one["within"] == (one["nearness_db"] >= 20.0)
 
 
+def test_a_gate_is_decided_alike_by_fewer_queries(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole", within=20.0, shrink=80)
+    gate = laboratory.run("gate", within=20.0, shrink=80, refine="gate")
+    assert [one["within"] for one in gate["findings"]] == [
+        one["within"] for one in whole["findings"]
+    ]
+    assert {one["within"] for one in gate["findings"]} == {True, False}
+    assert gate["totals"]["refine_queries"] < whole["totals"]["refine_queries"]
+    for one, other in zip(gate["findings"], whole["findings"], strict=True):
+        assert one["within"] or one["sha256"] == other["sha256"]
+
+
 def test_progress_is_of_all_findings_whatever_has_ended(laboratory: Laboratory) -> None:
     findings = laboratory.run("run", shrink=20)["findings"]
     told = laboratory.watched.refinements

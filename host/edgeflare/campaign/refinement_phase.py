@@ -7,7 +7,7 @@ strength .3 or more, where 300 queries of strengthening showed that 9 of 20 reac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chain
 from edgeflare.campaign.observer import RefinementProgress
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.goal import Trigger
+from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.plan import Plan
@@ -183,8 +184,16 @@ class RefinementPhase:
             kept = _strength_to_keep(plan, refinement.strength, _strength(start, trigger))
             goal = replace(goal, min_strength=max(goal.min_strength, kept))
             rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
-            trigger = yield from shrink(trigger, replace(start, goal=goal, rng=rng), plan.shrink)
+            aimed = replace(start, goal=goal, rng=rng)
+            trigger = yield from shrink(trigger, aimed, plan.shrink, self._near_enough(start.seed))
         return trigger
+
+    def _near_enough(self, seed: Input) -> Callable[[Input], bool] | None:
+        """Return whether an input is as near to a seed as a gate asks; None where none ends it."""
+        domain, asked = self._context.domain, self._context.plan.within
+        if self._context.plan.refine != "gate" or not isinstance(asked, (int, float)):
+            return None
+        return lambda input_: domain.nearness_db(input_, seed) >= asked
 
     def _end(self, chain: Chain) -> None:
         """Store what became of a finding in a file of its own: a kill leaves the one or the other.

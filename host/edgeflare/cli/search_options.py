@@ -23,7 +23,7 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
-from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
+from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan, Refine
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
@@ -220,6 +220,15 @@ Strengthen = Annotated[
         metavar="N",
         help="Make each finding stronger, with at most N queries: the two sides more confident of "
         f"their labels. Default: 0; with --min-strength {STRENGTHEN}.",
+        rich_help_panel=_HOW,
+    ),
+]
+RefineUntil = Annotated[
+    Refine,
+    typer.Option(
+        "--refine",
+        help="How far findings are brought nearer: all spends the queries of --shrink on each, "
+        "gate leaves a finding where it is within --within, which decides as all does.",
         rich_help_panel=_HOW,
     ),
 ]

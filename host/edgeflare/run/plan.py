@@ -29,6 +29,9 @@ SHRINK = 600
 """Queries for each finding, unless told otherwise. On 60 seeds of the LeNets of MNIST, where
 findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
 
+Refine = Literal["all", "gate"]
+"""How far findings are shrunk: as near as their queries bring them, or as near as a gate asks."""
+
 Default = Literal["default"]
 """Stands for what the domain of the pair has as default, until the pair is known."""
 
@@ -79,6 +82,8 @@ class Plan:
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
+        refine: whether all queries of shrinking are spent, or a finding is left where it is within
+            `within`.
         min_strength: strength below which a finding does not count once it was strengthened; the
             search does not look at it.
         within: nearness in dB to its seed, by the measure of the domain, below which a finding does
@@ -107,6 +112,7 @@ class Plan:
     max_l2: Amount | Default | None = "default"
     strengthen: Count = 0
     shrink: Count = 0
+    refine: Refine = "all"
     min_strength: Number = 0.0
     within: Number | Default | None = None
     operators: Annotated[tuple[str, ...], Option("--operators", ",".join)] = (BUILT_IN,)
@@ -134,15 +140,12 @@ class Plan:
                 f"within={self.within!r}: expected a PSNR in dB, or the measure of the pair's "
                 "domain, 0 or more (--within)"
             )
-        for key in (*_WHOLE, *_SECONDS):
-            bound = getattr(self, key)
-            if bound is None and key in _OPEN:
-                continue
-            kinds = int if key in _WHOLE else (int, float)
-            if not (isinstance(bound, kinds) and isfinite(bound) and bound > 0):
-                what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
-                option = f"--{key.replace('_', '-')}"
-                raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
+        self._require_bounds()
+        if self.refine == "gate" and self.within is None:
+            raise UserError(
+                "--refine gate brings findings as near as --within asks, and --within none asks"
+                " for no distance: give --within DB"
+            )
         if self.limit is not None and self.first is not None:
             raise UserError(
                 f"--limit {self.limit} takes of each label its share, and --first {self.first} the"
@@ -153,6 +156,18 @@ class Plan:
                 "--total-queries is shared out among all seeds, so a search of some (--seed-ids)"
                 " cannot know its share: bound each seed with --max-queries"
             )
+
+    def _require_bounds(self) -> None:
+        """Refuse a number that is not above 0, or not whole where it counts; raises UserError."""
+        for key in (*_WHOLE, *_SECONDS):
+            bound = getattr(self, key)
+            if bound is None and key in _OPEN:
+                continue
+            kinds = int if key in _WHOLE else (int, float)
+            if not (isinstance(bound, kinds) and isfinite(bound) and bound > 0):
+                what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
+                option = f"--{key.replace('_', '-')}"
+                raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
 
     def settled(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgeflare.core.goal import Trigger
+from edgeflare.core.input_space import Input
 from edgeflare.core.query import Outcome
 from edgeflare.search.refining.decision_boundary import (
     STEP_SHARES,
@@ -25,8 +26,8 @@ from edgeflare.search.refining.decision_boundary import (
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.part_scaling import is_long, parts_of, shortest
 from edgeflare.search.refining.trigger_refinement import (
-    BudgetSpentError,
     EvaluatedInput,
+    RefinementOver,
     TriggerRefinement,
 )
 from edgeflare.search.strategy import QueryGenerator, Start
@@ -68,13 +69,26 @@ Index = tuple[Any, ...]
 MOVES: tuple[Callable[[TriggerRefinement], QueryGenerator[None]], ...]
 
 
-def shrink(trigger: Trigger, start: Start, budget: int) -> QueryGenerator[Trigger]:
-    """Bring a trigger nearer to its seed with at most `budget` queries; return the nearest one."""
-    refinement = TriggerRefinement(trigger, start, budget)
+def shrink(
+    trigger: Trigger, start: Start, budget: int, enough: Callable[[Input], bool] | None = None
+) -> QueryGenerator[Trigger]:
+    """Bring a trigger nearer to its seed; return the nearest one.
+
+    Args:
+        trigger: the triggering input.
+        start: the trigger's seed, what counts, and the generator.
+        budget: the number of inputs that may be evaluated.
+        enough: whether a trigger is near enough for the shrinking to end with it; None where none
+            is.
+
+    """
+    if enough is not None and enough(trigger.input):
+        return trigger
+    refinement = TriggerRefinement(trigger, start, budget, enough)
     try:
         for move in MOVES:
             yield from move(refinement)
-    except BudgetSpentError:
+    except RefinementOver:
         pass
     return refinement.trigger
 

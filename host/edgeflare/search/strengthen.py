@@ -25,8 +25,8 @@ from edgeflare.search.refining.decision_boundary import (
 )
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
-    BudgetSpentError,
     EvaluatedInput,
+    RefinementOver,
     TriggerRefinement,
 )
 from edgeflare.search.strategy import QueryGenerator, Start
@@ -91,7 +91,7 @@ def strengthen(
         if decision_strength(boundary, point) == 0.0:
             point = found
         yield from climb(refinement, boundary, estimate, point, 0, enough)
-    except BudgetSpentError:
+    except RefinementOver:
         pass
     return refinement.trigger
 
@@ -245,7 +245,7 @@ def _strengthen_blocks(refinement: TriggerRefinement, enough: float) -> QueryGen
             now = _strength(refinement, refinement.trigger.outcome)
             if best.deviates and (best.first.strength_against(best.second) or 0.0) > now:
                 yield from refinement.keep(best, is_stronger)
-    except BudgetSpentError:
+    except RefinementOver:
         pass
     return refinement.trigger
 

@@ -16,7 +16,7 @@ from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.query import Arm, Outcome
 from edgeflare.search.refining.part_scaling import MOST, is_long, parts_of, shortest
-from edgeflare.search.refining.trigger_refinement import BudgetSpentError, TriggerRefinement
+from edgeflare.search.refining.trigger_refinement import RefinementOver, TriggerRefinement
 from edgeflare.search.shrink import scale_parts
 from refinement_loop import everyone
 
@@ -75,7 +75,7 @@ def test_a_long_input_comes_nearer_by_its_parts() -> None:
     refinement = TriggerRefinement(Trigger(found, "deviation", everyone(of, found), ()), start, 200)
     answered: list[Outcome] = []
     move = scale_parts(refinement)
-    with contextlib.suppress(StopIteration, BudgetSpentError):
+    with contextlib.suppress(StopIteration, RefinementOver):
         asked = next(move)
         while True:
             answered = [of.evaluate(query.input, query.arms) for query in asked]

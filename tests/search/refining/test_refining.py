@@ -26,8 +26,8 @@ from edgeflare.search.refining.decision_boundary import (
 from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, DCTBasis, GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
     PATIENCE,
-    BudgetSpentError,
     EvaluatedInput,
+    RefinementOver,
     TriggerRefinement,
 )
 from refinement_loop import CLASSES, SEEDS, WEIGHTS, bench, everyone, like_the_twin, trigger_of
@@ -82,7 +82,7 @@ def test_no_more_is_asked_than_is_left_and_within_the_bounds() -> None:
     assert len(asked) == 3
     assert all(of.bounds.holds(query.input, of.seed) for query in asked)
     assert refinement.left == 0
-    with pytest.raises(BudgetSpentError):
+    with pytest.raises(RefinementOver):
         next(refinement.evaluate(far))
 
 

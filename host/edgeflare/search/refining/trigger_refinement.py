@@ -21,8 +21,8 @@ PATIENCE = 4
 """Times in a row that the device may contradict the surrogate before it is no longer used."""
 
 
-class BudgetSpentError(Exception):
-    """The budget of queries is spent: the refinement ends with the best trigger so far."""
+class RefinementOver(Exception):  # noqa: N818 - an end, not a mistake
+    """The budget is spent, or the trigger good enough: the refinement ends with what it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,25 @@ class EvaluatedInput(ProbedInput):
 class TriggerRefinement:
     """The refinement of one trigger: what is kept so far, and what may still be asked."""
 
-    def __init__(self, trigger: Trigger, start: Start, budget: int) -> None:
+    def __init__(
+        self,
+        trigger: Trigger,
+        start: Start,
+        budget: int,
+        enough: Callable[[Input], bool] | None = None,
+    ) -> None:
         """Begin with the first surrogate that shows the trigger to deviate, or the device itself.
 
         Args:
             trigger: what is refined; its outcome tells which surrogates can be used.
             start: the trigger's seed, what counts, and the generator.
             budget: the number of inputs that may be evaluated.
+            enough: whether a trigger is good enough for the refinement to end with it; None where
+                none is.
 
         """
         self.trigger = trigger
+        self._enough = enough
         self.start = start
         self.left = budget
         self._kind = trigger.kind
@@ -83,7 +92,7 @@ class TriggerRefinement:
         """Evaluate inputs, projected onto the bounds; only as many as the budget allows.
 
         Raises:
-            BudgetSpentError: the budget is spent.
+            RefinementOver: the budget is spent.
 
         """
         asked, surrogate = self._spend(candidates), self._surrogate
@@ -105,7 +114,7 @@ class TriggerRefinement:
     def _spend(self, candidates: Sequence[Input]) -> list[Input]:
         """Return as many inputs as the budget allows, projected; raises as `evaluate`."""
         if self.left == 0:
-            raise BudgetSpentError
+            raise RefinementOver
         start = self.start
         asked = [
             start.bounds.project(candidate, start.seed) for candidate in candidates[: self.left]
@@ -124,6 +133,9 @@ class TriggerRefinement:
             evaluated: an input that deviates.
             better: given all answers, whether the input is better than the trigger.
 
+        Raises:
+            RefinementOver: what is kept is enough.
+
         """
         goal, outcome = self.start.goal, evaluated.outcome
         missing = tuple(arm for arm in self.trigger.outcome.answers if arm not in outcome.answers)
@@ -140,6 +152,8 @@ class TriggerRefinement:
         self._contradicted = 0 if kept else self._contradicted + 1
         if self._contradicted == PATIENCE:
             self._surrogate = self._surrogates[-1]  # the device itself
+        if kept and self._enough is not None and self._enough(self.trigger.input):
+            raise RefinementOver
         return kept
 
     def at_trigger(self) -> EvaluatedInput:
