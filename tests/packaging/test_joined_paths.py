@@ -378,7 +378,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/path_inside.py path_inside: name": "the function itself",
     "repair/architecture_repair.py _opened: str(pair.original)": MODEL,
     "repair/fit_inputs.py _of_steps: str(pair.original)": MODEL,
-    "repair/fit_inputs.py network_to_fit: str(opened.pair.original)": MODEL,
+    "repair/fit_inputs.py _encoded: str(opened.pair.original)": MODEL,
     "repair/repair_requirements.py _has_float_file: pair.original": MODEL,
     "repair/repair_requirements.py original_file: pair.original": MODEL,
     "replay/past_run.py PastRun.pair: str(self._recorded('compressed', '.tflite'))": MODEL,
