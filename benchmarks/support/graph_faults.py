@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from edgeflare.conform.drafts.file_operators import file_graph
-from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph
-from edgeflare.errors import UserError
+import numpy as np
+
+from edgeflare.conform.operator_graph import ABSENT, GraphNode, GraphValue, OperatorGraph
+from edgeflare.models.tflite_graph import Graph
 from edgeflare_agent.runtime.model_runtime import Options
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from graph_fault_kinds import GraphFault, changed, wrong_outputs
@@ -49,14 +50,25 @@ def plant(fault: GraphFault) -> None:
 
 def _wrong_places(fault: GraphFault, content: bytes) -> list[int]:
     """Return the places of the outputs of a file that are wrong by a fault."""
-    try:
-        whole = file_graph(content, "the model")
-    except UserError:
-        return []
+    whole = _graph(Graph(content))
     wrong: set[int] = set()
     for part in _parts(whole):
         wrong |= wrong_outputs(fault, part)
     return [place for place, at in enumerate(whole.outputs) if at in wrong]
+
+
+def _graph(read: Graph) -> OperatorGraph:
+    """Return a file's graph, with no values: constants may be tensors that nothing reads."""
+    values = tuple(
+        GraphValue(tensor.dtype, (), values=np.zeros(0) if tensor.constant else None)
+        for tensor in read.tensors
+    )
+    raw = read.model.subgraphs[0].operators
+    nodes = tuple(
+        GraphNode(operator.name, tuple(map(int, raw[at].inputs)), tuple(operator.outputs))
+        for at, operator in enumerate(read.operators)
+    )
+    return OperatorGraph(values, nodes, tuple(read.inputs), tuple(read.outputs))
 
 
 def _parts(whole: OperatorGraph) -> list[OperatorGraph]:
