@@ -406,3 +406,36 @@ def test_operators_of_several_results_have_results_with_values() -> None:
             and set(model.graph.nodes[0].outputs[:2]) == set(model.graph.nodes[-1].inputs)
         ]
         assert set(both) == {"ADD"}
+
+
+class _Unsteady(_Clobbering):
+    """A device that once also answers a pair wrongly of which the first result is no output."""
+
+    steady = False
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        answer = super()._answer(model)
+        if self.steady or len(model.graph.nodes) == 1 or len(model.graph.outputs) > 1:
+            return answer
+        self.steady = True
+        return ModelAnswer(tuple(-1 - rows for rows in answer.outputs))
+
+
+def test_a_graph_whose_least_part_does_not_fail_again_is_found_as_it_was_drawn(
+    tmp_path: Path,
+) -> None:
+    axis = GraphValue("int32", (1,)).constant(np.ones(1, np.int32))
+    row = GraphValue("float32", (2,))
+    nodes = (
+        GraphNode("ADD", (0, 0), (1,), {"fusedActivationFunction": "NONE"}),
+        GraphNode("SUM", (1, 2), (3,), {"keepDims": False}),
+    )
+    model = _posed(OperatorGraph((TENSOR, TENSOR, axis, row), nodes, (0,), (1, 3)))
+    arms = (_Unsteady(), ExactArm("xnnpack"))
+    (judged,) = judge_graphs([model], arms)
+    assert judged.judgement is not None
+    findings = GraphFindings([FailingGraph(model, judged.judgement)], arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    assert found.operator == "ADD then SUM"
+    assert "the result of ADD is read and is an output" in found.arrangement

@@ -180,8 +180,16 @@ class GraphFindings:
             over,
         )
         judged = judge_graphs([trial.model for trial, _ in least], self._arms)
-        for (graph, _), (trial, runs), said in zip(begun, least, judged, strict=True):
-            self._add(graph, trial.model, said, runs)
+        # On an accelerator a part may fail beside hundreds of others, and not again: then the graph
+        # as it was drawn is the finding.
+        whole = [at for at, said in enumerate(judged) if not said.fails]
+        again = judge_graphs([begun[at][0].model for at in whole], self._arms)
+        drawn = dict(zip(whole, again, strict=True))
+        for at, ((graph, _), (trial, runs), said) in enumerate(
+            zip(begun, least, judged, strict=True)
+        ):
+            model = graph.model if at in drawn else trial.model
+            self._add(graph, model, drawn.get(at, said), runs)
         self._kinds.sort(key=lambda kind: (not kind.key.counted, kind.key, kind.arrangement))
         self.done = self.total if not counted else self.done + len(begun)
 
