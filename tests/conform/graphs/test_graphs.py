@@ -24,6 +24,7 @@ from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
 from edgeflare.conform.graphs.wrong_part import wrong_part
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Quantization
 from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.run_directory import RunDirectory
@@ -439,3 +440,13 @@ def test_a_graph_whose_least_part_does_not_fail_again_is_found_as_it_was_drawn(
     (found,) = findings.stored([1], RunDirectory(tmp_path), ())
     assert found.operator == "ADD then SUM"
     assert "the result of ADD is read and is an output" in found.arrangement
+
+
+def test_whole_numbers_without_a_scale_are_held_to_the_operators_one_by_one() -> None:
+    plain = GraphValue("int8", (2, 3))
+    order = GraphValue("int32", (2,)).constant(np.array([0, 1], np.int32))
+    nodes = (GraphNode("TRANSPOSE", (0, 1), (2,)), GraphNode("TRANSPOSE", (2, 1), (3,)))
+    model = _posed(OperatorGraph((plain, order, plain, plain), nodes, (0,), (3,)))
+    (moved,) = model.operands
+    assert judged_whole(model, ModelAnswer((moved,)), (moved,)).verdict == "right"
+    assert judged_whole(model, ModelAnswer((moved - 1,)), (moved,)).verdict == "device"

@@ -25,6 +25,7 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
 from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
@@ -247,9 +248,13 @@ def _errors(
 
     """
     errors = [0.0 for _ in rows]
-    if _is_measured(model.graph):
-        errors = [_row_error(model, answers, among, row) for row in rows]
-    if len(model.graph.nodes) > 1 and _is_measured(model.graph):
+    measured = _is_measured(model.graph)
+    if measured:
+        try:
+            errors = [_row_error(model, answers, among, row) for row in rows]
+        except UnknownOperatorForm:  # such as whole numbers of 8 bits without a scale
+            measured = False
+    if len(model.graph.nodes) > 1 and measured:
         return np.array(errors)
     values = [model.graph.values[at] for at in model.graph.outputs]
     apart = [
