@@ -69,6 +69,20 @@ def test_a_graph_is_judged_in_the_order_of_invocations_in_which_it_was_found() -
 
 
 @pytest.mark.parametrize(
+    ("operator", "told"),
+    [
+        (SQUARED, "on another number of threads"),
+        (ProbedOperator("LSTM", "float32"), "again without a reset of its state"),
+    ],
+)
+def test_kernels_that_cannot_be_invoked_as_a_finding_was_are_not_right(
+    operator: ProbedOperator, told: str
+) -> None:
+    model = probed_graph(GraphProbe((operator,), ("0",)))
+    assert judged_on(model, ExactArm(), invocation_told([f"invoked {told}"])).verdict == "refused"
+
+
+@pytest.mark.parametrize(
     ("reads", "outputs", "said"),
     [
         (("0.1",), ("1",), "there is no tensor '0.1'"),

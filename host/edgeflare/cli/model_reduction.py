@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -26,14 +25,12 @@ class ModelReduction:
         content: the compressed file.
         device: connected; its owner closes it.
         seconds: what cutting may take for each layer.
-        begins: is called before it takes that.
 
     """
 
     content: bytes
     device: Device
     seconds: float
-    begins: Callable[[], None] = lambda: None
     _found: dict[int, WrongPart | None] = field(default_factory=dict)
 
     def told(self, explanation: Explanation) -> Explanation:
@@ -61,7 +58,6 @@ class ModelReduction:
         value = graph.values[graph.inputs[0]]
         if explanation.given.size != value.size:
             return None
-        self.begins()
         operand = explanation.given.reshape((1, *value.shape)).astype(value.dtype)
         with ExitStack() as stack:
             opened = conformance_on(self.device, stack, lambda: False)

@@ -117,9 +117,17 @@ def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") ->
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
     if invocation == _KEPT:
         ((said, _),) = _judged_kept([model], (arm, arm))
-        return said or KernelJudgement("right")
+        return said or _not_invoked(invocation)
+    if invocation == _THREADED and arm.on_other_threads() is None:
+        return _not_invoked(invocation)
     (answer,) = _answers([model], arm, invocation)
     return judged_whole(model, answer, expected)
+
+
+def _not_invoked(invocation: Invocation) -> KernelJudgement:
+    """Return that nothing can be said of kernels which are not invoked as a finding was."""
+    detail = f"it cannot be compared {invocation}"
+    return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
 
 
 JudgedWhole = tuple[KernelJudgement | None, Mapping[str, ModelAnswer]]
