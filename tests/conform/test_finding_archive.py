@@ -200,8 +200,8 @@ def test_the_script_is_short_the_same_again_and_needs_but_numpy_and_a_runtime(
         (finding_entry(verdict="crash", symptom="corrupts"), "try it by `edgeflare replay`"),
         (finding_entry(smallest=SMALLEST | {"repeats": False}), "only at times, and not again"),
         (
-            finding_entry(arrangement=["invoked in another order"]),
-            "finding 1 shows only in another order of invocations",
+            finding_entry(arrangement=["invoked on another number of threads"]),
+            "finding 1 shows only where it is invoked on another number of threads",
         ),
         (finding_entry(7), "has no finding 1: it has those from 7 to 7"),
         (None, "has no finding 1: it found nothing"),

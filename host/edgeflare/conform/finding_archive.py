@@ -141,10 +141,10 @@ def _require_own_weights(finding: FoundFault, document: ConformDocument) -> None
 
 
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
-    """Refuse a finding that one model of one operator does not show."""
+    """Refuse a finding that no script of one model shows."""
     why = shows_only(finding)
-    if invocation_told(finding.arrangement):
-        why = "in another order of invocations"
+    if invocation := invocation_told(finding.arrangement):
+        why = f"where it is invoked {invocation}"
     if why is not None:
         raise UserError(
             f"finding {number} shows only {why}, which no script of one model can show: pass on"

@@ -17,7 +17,7 @@ ALSO: Final = "also "
 
 
 INVOKED: Final = "invoked "
-"""The beginning of what is said of the order of invocations."""
+"""The beginning of what is said of how a graph is invoked."""
 
 
 def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
