@@ -168,3 +168,6 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
     odd = write_pair(tmp_path / "odd", 430, last="L2_NORMALIZATION")
     line = refused("repair", odd, *options)
     assert "operator 6, L2_NORMALIZATION, has no translation to take a gradient of" in line
+    (odd / "compressed.tflite").write_bytes(network())
+    line = refused("repair", odd, *options)
+    assert "compressed neither in 8 bits whole nor in its weights alone" in line

@@ -38,7 +38,7 @@ def write_linear_onnx(path: Path, weights: NDArray[np.float32]) -> Path:
 def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -> Path:
     """Write the example's LeNet-4 as other tools export it: channels first, of (1, 1, 28, 28).
 
-    `normalized` leaves half of the second convolution to a batch normalization behind it.
+    `normalized` leaves half of the second convolution, and of the last layer, to normalizations.
     """
     graph = Graph(original)
 
@@ -57,11 +57,15 @@ def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -
         "shape": np.array([1, -1], np.int64),
     }  # fmt: skip
     behind = []
+    ending = helper.make_node("Add", ["m4", "b4"], ["logits"])
     if normalized:
         channels = len(b[0])
         arrays |= {"gamma": np.full(channels, 0.5), "beta": b[0] / 2, "mean": -b[0]}
         arrays |= {"variance": np.full(channels, 1.0 - 1e-5), "w2": arrays["w2"] * 2}
-        arrays["b2"] = np.zeros(channels)
+        arrays |= {"b2": np.zeros(channels), "v4": np.full(10, 1.0 - 1e-5)}
+        arrays |= {"w4": arrays["w4"] * 2, "g4": np.full(10, 0.5), "zero": np.zeros(10)}
+        of_last = ["m4", "g4", "b4", "zero", "v4"]
+        ending = helper.make_node("BatchNormalization", of_last, ["logits"])
         behind = [
             helper.make_node(
                 "BatchNormalization", ["c2", "gamma", "beta", "mean", "variance"], ["n2"]
@@ -83,7 +87,7 @@ def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -
         helper.make_node("Gemm", ["row", "w3", "b3"], ["d3"], transB=1),
         helper.make_node("Relu", ["d3"], ["r3"]),
         helper.make_node("MatMul", ["r3", "w4"], ["m4"]),
-        helper.make_node("Add", ["m4", "b4"], ["logits"]),
+        ending,
         helper.make_node("Softmax", ["logits"], ["score"]),
     ]
     constants = [

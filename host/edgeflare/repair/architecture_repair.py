@@ -30,6 +30,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.run_pair import DEFAULT_TASK
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.architecture.block_search import require_steps
 from edgeflare.repair.architecture.float_candidates import FloatCandidates, TrainedNetwork
 from edgeflare.repair.architecture.trained_classifier import (
@@ -47,7 +48,7 @@ from edgeflare.repair.architecture_details import (
 from edgeflare.repair.candidate_check import CandidateCheck, needed
 from edgeflare.repair.device_judgement import opened_on
 from edgeflare.repair.fitting.float_model import RewritingFailed
-from edgeflare.repair.fitting.quantizer import compressed_as
+from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judgement import Change, accuracy_change, figures
 from edgeflare.repair.judging.judgement_inputs import (
@@ -102,7 +103,8 @@ def repair_architecture(
 
     Raises:
         UserError: seeds are too few or without labels, the original is no float `.tflite` file, has
-            an operator without a gradient or no block, or the budget ends before the first step.
+            an operator without a gradient or no block, the compressed model holds no 8 bits, or the
+            budget ends before the first step.
 
     """
     with ExitStack() as stack:
@@ -122,8 +124,8 @@ def planned_architecture(pair: Pair, profiles: Sequence[Profile], request: Repai
         repair = _opened(pair, profiles, request, stack)
     names = ", ".join(profile.name for profile in profiles)
     return (
-        f"{repair.split.sizes}. {len(repair.candidates.blocks)} blocks of the original, of which"
-        " the two that are located are searched, and plain fine-tuning,"
+        f"{repair.split.sizes}. Blocks of the original: {len(repair.candidates.blocks)}, of which"
+        " at most two are located and searched; beside them plain fine-tuning,"
         f" {repair.candidates.steps} batches of {BATCH} each;"
         f" on {names}."
     )
@@ -147,6 +149,7 @@ def _opened(
             f" {pair.interface.task}: leave --method away, and other methods are tried"
         )
     opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
+    computes_in_8_bits(Graph(read_model_file(pair.compressed), "the compressed model"))
     count = len(opened.seeds)
     if count < LEAST_SEEDS:
         raise UserError(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import check_model_file
-from edgeflare.models.model_probe import HostProbe
+from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.quantized_network import constant_of
@@ -114,7 +114,7 @@ def network_rows(
     arranged = (np.moveaxis(rows, 1, -1) if turned else rows).reshape(len(rows), *shape)
     with HostProbe(network, "builtin") as probe:
         for row, wanted in zip(arranged, outputs, strict=False):
-            made = probe.run([row.reshape(1, *shape)])[0].ravel()
+            made = _output(probe, row.reshape(1, *shape), path)
             most = float(np.abs(wanted).max(initial=0.0))
             if made.size != wanted.size or np.abs(made - wanted.ravel()).max() > _SAME * most:
                 raise UserError(
@@ -124,16 +124,21 @@ def network_rows(
     return np.ascontiguousarray(arranged, np.float32)
 
 
+def _output(probe: HostProbe, row: NDArray[np.generic], path: Path) -> NDArray[np.generic]:
+    try:
+        return probe.run([row])[0].ravel()
+    except ProbeFailed as failed:
+        raise UserError(
+            f"{path}: its weights in the compressed model's operators gave no answer: {failed}"
+        ) from failed
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _OnnxLayer:
     """Weights of a layer as ONNX has them, and its biases, zeros where it has none."""
 
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
-
-
-_OUT_AXES: Final = {"Conv": 0, "ConvTranspose": 1}
-"""The axis of the weights that numbers the outputs, by the type of the layer."""
 
 
 _NORMALIZATION: Final = 4
@@ -174,9 +179,15 @@ def _onnx_layers(
             epsilon = next((a.f for a in behind.attribute if a.name == "epsilon"), 1e-5)
             factor = gamma / np.sqrt(variance + epsilon)
             shape = [1] * weights.ndim
-            shape[_OUT_AXES.get(node.op_type, 0)] = -1
+            shape[_out_axis(node)] = -1
             weights, bias = weights * factor.reshape(shape), (bias - mean) * factor + beta
         yield _OnnxLayer(weights.astype(np.float32), bias.astype(np.float32))
+
+
+def _out_axis(node: Any) -> int:
+    """Return the axis of a layer's weights that numbers its outputs."""
+    turned = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
+    return int(node.op_type != "Conv" and not turned)
 
 
 def _read(path: Path) -> tuple[Sequence[Any], Mapping[str, NDArray[Any]]]:

@@ -167,13 +167,7 @@ def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic])
 
     """
     like = Graph(compressed, "the compressed model")
-    computed = [tensor for layer in like.layers for tensor in layer.outputs]
-    integers = any(like.tensors[tensor].holds_8_bits for tensor in computed)
-    if not integers and not any(tensor.holds_8_bits for tensor in like.tensors):
-        raise UserError(
-            f"{like.source} holds no numbers of 8 bits, and a repaired original is compressed again"
-            " in 8 bits, whole or its weights alone: compress it so"
-        )
+    integers = computes_in_8_bits(like)
     model = FloatModel(QuantizedNetwork(original, original, rows, rows))
     if not integers:
         return _rewritten(model, (_stored_int8(_EACH, _ALL),))
@@ -183,6 +177,25 @@ def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic])
         if not all(like.tensors[tensor].holds_8_bits for tensor in ends):
             rules.append(_unchanged(_EACH, name))
     return _rewritten(model, tuple(rules))
+
+
+def computes_in_8_bits(compressed: Graph) -> bool:
+    """Whether a network is compressed in 8 bits whole; false where its weights alone are.
+
+    Raises:
+        UserError: it is compressed neither way.
+
+    """
+    computed = [compressed.tensors[at] for layer in compressed.layers for at in layer.outputs]
+    quantized = [tensor for tensor in computed if tensor.scales]
+    held = quantized or compressed.tensors
+    alike = all if quantized else any
+    if not alike(tensor.holds_8_bits for tensor in held):
+        raise UserError(
+            f"{compressed.source} is compressed neither in 8 bits whole nor in its weights alone,"
+            " and a repaired original is compressed again in one of these ways: compress it so"
+        )
+    return bool(quantized)
 
 
 def _chosen(network: QuantizedNetwork, operators: Collection[int]) -> dict[int, int]:
