@@ -64,13 +64,8 @@ def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -
         arrays |= {"variance": np.full(channels, 1.0 - 1e-5), "w2": arrays["w2"] * 2}
         arrays |= {"b2": np.zeros(channels), "v4": np.full(10, 1.0 - 1e-5)}
         arrays |= {"w4": arrays["w4"] * 2, "g4": np.full(10, 0.5), "zero": np.zeros(10)}
-        of_last = ["m4", "g4", "b4", "zero", "v4"]
-        ending = helper.make_node("BatchNormalization", of_last, ["logits"])
-        behind = [
-            helper.make_node(
-                "BatchNormalization", ["c2", "gamma", "beta", "mean", "variance"], ["n2"]
-            )
-        ]
+        ending = _normalization("m4", "g4", "b4", "zero", "v4", "logits")
+        behind = [_normalization("c2", "gamma", "beta", "mean", "variance", "n2")]
 
     def pooled(given: str, made: str) -> NodeProto:
         return helper.make_node("MaxPool", [given], [made], kernel_shape=[2, 2], strides=[2, 2])
@@ -101,3 +96,7 @@ def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -
     made = helper.make_graph(nodes, "lenet", ends[:1], ends[1:], constants)
     save(helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
     return path
+
+
+def _normalization(*names: str) -> NodeProto:
+    return helper.make_node("BatchNormalization", names[:-1], names[-1:])
