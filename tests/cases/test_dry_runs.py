@@ -16,6 +16,7 @@ from conformed_runs import constructed_conformance
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.presentation.conform_words import headline, tried_words
+from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.model_figures import model_figures, with_tried
 from edgeflare.models.model_probe import HostProbe
@@ -276,17 +277,17 @@ def test_frames_of_a_model_that_keeps_nothing_are_refused(tmp_path: Path) -> Non
 
 
 UNTRIED = {
-    "weights_zero_point": (
-        {"FULLY_CONNECTED": "weights with the zero point 50"},
-        "less than 1 % of the arithmetic of compressed.tflite can be tried (2 of 4 operators)",
+    "gru_dynamic": (
+        {"WHILE": "the operator is not known"},
+        "2 % of the arithmetic of compressed.tflite can be tried (8 of 9 operators)",
     ),
-    "int4_weights": (
-        dict.fromkeys(("CONV_2D", "FULLY_CONNECTED"), "int4"),
-        "less than 1 % of the arithmetic of compressed.tflite can be tried (2 of 5 operators)",
-    ),
-    "lstm_state": (
-        {"UNIDIRECTIONAL_SEQUENCE_LSTM": "it keeps a state from one inference to the next"},
-        "less than 1 % of the arithmetic of compressed.tflite can be tried (3 of 4 operators)",
+    "sparse_densify": (
+        {
+            "DENSIFY": "its weights are stored as sparse ones",
+            "CONV_2D": "weights that are computed",
+            "FULLY_CONNECTED": "weights that are computed",
+        },
+        "8 % of the arithmetic of compressed.tflite can be tried (4 of 8 operators)",
     ),
     "composite_op": (
         {"STABLEHLO_COMPOSITE": "the operator is not known"},
@@ -305,7 +306,10 @@ def test_what_cannot_be_tried_is_named_with_the_reason(case: str) -> None:
     for one in figures.untried:
         assert reasons[one.operator] in one.why
     assert {one.operator for one in figures.untried} == reasons.keys()
-    nothing = with_tried(figures, reading, cells, Conformance())
+    request = ConformRequest(cells, "coverage", "only", None, 60.0, 0)
+    nothing = with_tried(figures, reading, request, Conformance())
+    whys = {one.why for one in nothing.untried} - {one.why for one in figures.untried}
+    assert whys == {"--graphs runs the model as a whole"}
     assert nothing.arithmetic_tried == nothing.operators_tried == 0
     assert sum(one.arithmetic for one in nothing.untried) == figures.arithmetic
     assert "nothing that computes in compressed.tflite was tried" in headline(

@@ -163,7 +163,7 @@ def _tried(run: ConformanceRun, state: Conformance) -> ModelCoverage | None:
     """Return what the document says of the model that the user named."""
     if run.model is None or run.reading is None:
         return None
-    return with_tried(run.model, run.reading, run.header.request.cells, state)
+    return with_tried(run.model, run.reading, run.header.request, state)
 
 
 @dataclass(slots=True)

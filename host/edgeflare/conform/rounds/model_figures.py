@@ -11,10 +11,12 @@ import msgspec
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.model_reading import ModelReading
 from edgeflare.conform.record.conform_document import ModelCoverage, UntriedOperator
+from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.rounds.conformance import Conformance
 
 _LEFT_OUT = "left out by --ops or --dtype"
 _REFUSED = "the device refuses it"
+_GRAPHS_ALONE = "--graphs runs the model as a whole"
 _NOT_REACHED = "the run ended before it: give it more --models or a longer --time-limit"
 
 
@@ -44,23 +46,25 @@ def model_figures(
 
 
 def with_tried(
-    figures: ModelCoverage, reading: ModelReading, cells: Sequence[Cell], seen: Conformance
+    figures: ModelCoverage, reading: ModelReading, request: ConformRequest, seen: Conformance
 ) -> ModelCoverage:
     """Return what is known of the user's model after a run.
 
     Args:
         figures: as `model_figures` returned them.
         reading: the model's operators.
-        cells: the operators and types that are asked for.
+        request: what was asked for.
         seen: what the run has seen.
 
     """
+    cells = request.cells
     # MEMO's loop begins with the other operators of the model, too.
     tried = reading.equal_to(seen.given(cells))
     reasons = _known_reasons(reading, cells)
     refused = reading.equal_to(seen.refused(cells))
+    not_reached = _GRAPHS_ALONE if request.graphs == "only" else _NOT_REACHED
     for read in reading.known:
-        reasons.setdefault(read.place, _REFUSED if read.place in refused else _NOT_REACHED)
+        reasons.setdefault(read.place, _REFUSED if read.place in refused else not_reached)
     return msgspec.structs.replace(figures, **_tried(reading, tried, reasons))
 
 

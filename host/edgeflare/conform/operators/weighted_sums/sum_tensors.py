@@ -187,7 +187,7 @@ def weights_value(
 
 
 def weight_limits(type_: str) -> tuple[int, int]:
-    """Return the least and the greatest raw value of weights; of symmetric ones they are equal."""
+    """Return the least and the greatest raw value of weights, symmetric without a zero point."""
     known = SUM_TYPES[type_]
     if known.weights == "int4":
         return -7, 7
@@ -243,7 +243,10 @@ def sum_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
         form = (not known.zero_point, known.blocks)
         if (dtypes, form) == ((data.dtype, weights.dtype, result.dtype), (symmetric, blocks)):
             return type_
-    raise UnknownOperatorForm(f"{data.dtype} with weights of {weights.dtype} to {result.dtype}")
+    form_of = " with a zero point" * (not symmetric) + " in blocks" * blocks
+    raise UnknownOperatorForm(
+        f"{data.dtype} with weights of {weights.dtype}{form_of} to {result.dtype}"
+    )
 
 
 def read_weights(type_: str, weights: GraphValue, axis: int) -> Settings:
