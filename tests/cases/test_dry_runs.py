@@ -306,7 +306,7 @@ def test_what_cannot_be_tried_is_named_with_the_reason(case: str) -> None:
     for one in figures.untried:
         assert reasons[one.operator] in one.why
     assert {one.operator for one in figures.untried} == reasons.keys()
-    request = ConformRequest(cells, "coverage", "only", None, 60.0, 0)
+    request = ConformRequest(cells, "uniform", "only", None, 60.0, 0)
     nothing = with_tried(figures, reading, request, Conformance())
     whys = {one.why for one in nothing.untried} - {one.why for one in figures.untried}
     assert whys == {"--graphs runs the model as a whole"}
