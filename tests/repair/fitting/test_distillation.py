@@ -67,7 +67,7 @@ def test_too_few_inputs_are_refused() -> None:
         fit_distillation(judged("example").network, np.random.default_rng(0), untold)
 
 
-@pytest.mark.parametrize("ending", ["LOGISTIC", None])
+@pytest.mark.parametrize("ending", ["LOGISTIC", "DEQUANTIZE", None])
 def test_values_and_truths_are_learned_too(
     ending: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +76,8 @@ def test_values_and_truths_are_learned_too(
     monkeypatch.setattr(distillation, "_RATE", 2.0)
     rows = np.random.default_rng(0).normal(size=(256, 2)).astype(np.float32)
     wanted, started = np.array([[1.0, -0.5]], np.float32), np.array([[1.4, -0.3]], np.float32)
-    original, content = linear(wanted, ending), linear(started, ending)
+    original = linear(wanted, None if ending == "DEQUANTIZE" else ending)
+    content = linear(started, ending)
     network = QuantizedNetwork(content, original, rows, rows, "values")
     made = Graph(fit_distillation(network, np.random.default_rng(0), untold))
     weights = made.values(made.layers[0].inputs[1]).astype(np.float32)

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.layer_matching import CONVERSIONS
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import path_to_scores
@@ -105,7 +106,7 @@ class _Lesson:
 
 
 def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
-    """Return the lesson of an output, which begins before a softmax or the like.
+    """Return the lesson of an output, which begins before a softmax, or before it is converted.
 
     Raises:
         UserError: the tensor has no counterpart.
@@ -121,6 +122,10 @@ def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
         kind = "truths" if normalizing == "LOGISTIC" else "choices"
     if kind == "choices" and graph.tensors[tensor].shape[-1] < 2:
         kind = "values"
+    while (maker := graph.made_by.get(tensor)) is not None:
+        if graph.operators[maker].name not in CONVERSIONS:
+            break
+        tensor = graph.fed(graph.operators[maker])[0]
     for layer in network.layers:
         for made, taught in (
             (layer.output, layer.original_output),
