@@ -43,6 +43,7 @@ def test_lines_say_the_time_that_is_left() -> None:
         observer.searched(report(40, 400.0))
         observer.refined(RefinementProgress(40, 40, 2_400, 0, 601))
         observer.verified(3, 3)
+        observer.verified(3, 3)
     assert said.getvalue().splitlines() == [
         "search 1/40 · 1 found · 100 queries · 100/s · time left unknown",
         "search 40/40 · 40 found · 4,000 queries · 10/s",

@@ -208,11 +208,11 @@ class ProgressBars(ProgressDisplay):
 
 
 class ProgressLines(ProgressDisplay):
-    """A line every few seconds, and one at the end of each phase."""
+    """A line every few seconds, and one at the end of each phase, which may be told twice."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._last = float("-inf")
+        self._last, self._line = float("-inf"), ""
 
     def repeated(self, done: int, total: int) -> None:
         """Show how many times a rare event was estimated; that it begins, at once.
@@ -226,8 +226,10 @@ class ProgressLines(ProgressDisplay):
     def _show(self, shown: _Shown) -> None:
         now = time.monotonic()
         if shown.ended or now - self._last >= LINE_SECONDS:
-            self._last = now
             line = f"{shown.name} {shown.count}" + (f" · {shown.note}" if shown.note else "")
+            if shown.ended and line == self._line:
+                return
+            self._last, self._line = now, line
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -118,15 +118,18 @@ def found_findings(
     shrunk = [_begun(group, rounds, graphs) for group in groups]
     joined = GraphFindings([*failing, *_joined(rounds)], rounds.arms)
 
+    total = len(shrunk) + joined.total
+
     def show() -> None:
         done = sum(progress.asking is None for progress in shrunk)
-        observer.shrunk(done + joined.done, len(shrunk) + joined.total)
+        if total:
+            observer.shrunk(done + joined.done, total)
 
     for counted in (True, False):
         several = [progress for progress in shrunk if progress.group.key.counted == counted]
         _shrink_all(several, rounds, show, over)
         joined.shrink(counted, show, over)
-    if total := len(shrunk) + joined.total:
+    if total:
         observer.shrunk(total, total)
     judged = _judged_best(shrunk, rounds, graphs)
     numbers = _numbers([*(progress.group.key.counted for progress in shrunk), *joined.counted])
