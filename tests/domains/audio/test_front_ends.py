@@ -268,3 +268,14 @@ def test_both_models_of_a_pair_share_the_features_of_a_sound(
     assert np.array_equal(whole.encode(WAVES), expected)
     assert np.array_equal(whole.encode(WAVES[::-1]), expected[::-1])
     assert made == [1, 2]
+
+
+def test_features_of_another_shape_than_those_of_other_sounds_are_refused(
+    monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    features, row = LogMel.features, (1, *LOG_MEL.shape(WAVES.shape[1]))
+    domain = AudioDomain(8_000, 200, front_end={"name": "log-mel", **BANDS})
+    encoder = domain.encoder(Tensor("sound", row, "float32"))
+    encoder.encode(WAVES[:1])
+    monkeypatch.setattr(LogMel, "features", lambda self, waves: features(self, waves)[:, 1:])
+    assert "of all sounds it has to be as many" in refusal(encoder.encode, WAVES)

@@ -390,7 +390,12 @@ class _LastFeatures:
         self._size = 0
 
     def features(self, waves: NDArray[np.int16]) -> NDArray[np.float32]:
-        """Return the features of sounds, as `FrontEnd.features` does."""
+        """Return the features of sounds, as `FrontEnd.features` does.
+
+        Raises:
+            UserError: those of a sound have another shape than those that are remembered.
+
+        """
         keys = [wave.tobytes() for wave in waves]
         made = self._made
         known = {key: made[key] for key in keys if key in made}
@@ -401,6 +406,12 @@ class _LastFeatures:
             return features
         if new:
             features = self._front_end.features(waves[new])
+            shape, before = features.shape[1:], next(iter(known.values())).shape
+            if shape != before:
+                raise UserError(
+                    f"the front end made {shape} of a sound and {before} of another: of all sounds"
+                    " it has to be as many"
+                )
             self._remember([keys[place] for place in new], features)
             known |= {keys[place]: row for place, row in zip(new, features, strict=True)}
         return np.stack([known[key] for key in keys])
