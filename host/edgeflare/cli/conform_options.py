@@ -100,7 +100,8 @@ Models = Annotated[
         min=1,
         max=MOST,
         metavar="N",
-        help="Draw N models. With this alone the findings depend on nothing but the run seed.",
+        help="Draw N models; what fails is looked into with several times as many. With this alone "
+        "the findings depend on nothing but the run seed.",
         rich_help_panel=_HOW_LONG,
     ),
 ]
