@@ -37,6 +37,7 @@ from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.pages.page import Table
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents, written
@@ -225,7 +226,8 @@ class _ExplanationsOfCall:
 
         With --reduce it also names those that are wrong together.
         """
-        content = read_model_file(self._subject.pair.executed)
+        with with_shapes_folded(self._subject.pair) as pair:
+            content = read_model_file(pair.executed)
         reduction: ModelReduction | None = None
         # The room of conform takes long to load.
         if self._reducing is not None:
