@@ -67,7 +67,7 @@ def measured(python: str, pair: Path, asked: argparse.Namespace) -> str:
     """Return the columns of one environment: µs of a query, and what they are compared with."""
     loop = 1e6 * float(output(python, "-c", LOOP, *models_of(pair), str(ROUNDS)))
     with tempfile.TemporaryDirectory() as folder:
-        nothing, _ = searched(python, pair, Path(folder, "start"), 1, 0, 0)
+        nothing, _ = searched(python, pair, Path(folder, "start"), 1, 0, 1)
         search, plain = searched(python, pair, Path(folder, "plain"), asked.findings, 0, 1000)
         both, run = searched(python, pair, Path(folder, "run"), asked.findings, asked.shrink, 1000)
     queries, refining = plain["totals"]["queries"], run["totals"]["refine_queries"]
