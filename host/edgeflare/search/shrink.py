@@ -16,11 +16,11 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Outcome
 from edgeflare.search.refining.decision_boundary import (
-    STEP_SHARES,
     DecisionBoundary,
     find_crossing,
     find_deviations_near,
     seed_distance,
+    step_to,
     step_towards_seed,
 )
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
@@ -110,13 +110,9 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
 
     There is none to follow where answers have no scores.
     """
-    seed = refinement.at_seed()
-    classes = len(seed.first.scores)
-    if not classes:
+    if not len(refinement.at_seed().first.scores):
         return
-    boundary = DecisionBoundary.around(seed.first)
-    estimate = GradientEstimate(refinement.start.seed, classes, refinement.start.space)
-    point = yield from _cross(refinement, boundary, estimate, refinement.at_trigger())
+    boundary, estimate, point = yield from _first_crossing(refinement)
     idle = 0
     while idle < PATIENCE:
         share = PROBED_SHARES[idle % len(PROBED_SHARES)]
@@ -133,17 +129,23 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
         yield from _deviate_near(refinement, boundary, estimate, point, LAST_TRIES)
 
 
-def _cross(
+def _first_crossing(
     refinement: TriggerRefinement,
-    boundary: DecisionBoundary,
-    estimate: GradientEstimate,
-    point: EvaluatedInput,
-) -> QueryGenerator[EvaluatedInput]:
-    """Return where the change to a point crosses the boundary; the point where that is nowhere."""
-    space = refinement.start.space
-    change = space.levels(point.input) - space.levels(refinement.start.seed)
+) -> QueryGenerator[tuple[DecisionBoundary, GradientEstimate, EvaluatedInput]]:
+    """Return the first side's boundary around the seed, and where the trigger's change crosses it.
+
+    Returns:
+        The boundary, an estimate of the gradient of the scores, and the point on the boundary, or
+        the trigger where its change does not cross it.
+
+    """
+    space, seed, point = refinement.start.space, refinement.at_seed(), refinement.at_trigger()
+    boundary = DecisionBoundary.around(seed.first)
+    estimate = GradientEstimate(seed.input, len(seed.first.scores), space)
+    change = space.levels(point.input) - space.levels(seed.input)
     within = seed_distance(refinement, point)
-    return (yield from find_crossing(refinement, boundary, estimate, change, within)) or point
+    crossing = yield from find_crossing(refinement, boundary, estimate, change, within)
+    return boundary, estimate, crossing or point
 
 
 def reset_large_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
@@ -158,14 +160,11 @@ def scale_parts(refinement: TriggerRefinement) -> QueryGenerator[None]:
     As `follow_boundary`, with the parts of the change itself in place of cosines.
     """
     space, seed = refinement.start.space, refinement.at_seed()
-    classes = len(seed.first.scores)
-    if not classes or not is_long(space, seed.input.shape):
+    if not (len(seed.first.scores) and is_long(space, seed.input.shape)):
         return
-    boundary = DecisionBoundary.around(seed.first)
-    estimate = GradientEstimate(seed.input, classes, space)
+    boundary, estimate, point = yield from _first_crossing(refinement)
     origin = space.levels(seed.input)
     beyond = -np.sign(boundary.margin(seed.first))
-    point = yield from _cross(refinement, boundary, estimate, refinement.at_trigger())
     for count in PARTS:
         change = space.levels(point.input) - origin
         parts = parts_of(change, count)
@@ -174,14 +173,9 @@ def scale_parts(refinement: TriggerRefinement) -> QueryGenerator[None]:
         margins = np.array([boundary.margin(probe.first) for probe in probed])
         gains = 2.0 * beyond * (boundary.margin(point.first) - margins)
         aim = shortest(parts[: len(gains)], gains, float(gains.sum()))
-        for share in STEP_SHARES:
-            mixed = share * aim + (1.0 - share) * change
-            within = seed_distance(refinement, point)
-            crossing = yield from find_crossing(refinement, boundary, estimate, mixed, within)
-            if crossing is not None:
-                point = crossing
-                break
-        if crossing and seed_distance(refinement, point) < MAX_DISTANCE * _distance(refinement):
+        nearer = yield from step_to(refinement, boundary, estimate, point, aim)
+        moved, point = nearer is not point, nearer
+        if moved and seed_distance(refinement, point) < MAX_DISTANCE * _distance(refinement):
             yield from _deviate_near(refinement, boundary, estimate, point, TRIES)
 
 

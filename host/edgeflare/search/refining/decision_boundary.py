@@ -107,14 +107,34 @@ def step_towards_seed(
     change = project_seed(refinement, boundary, estimate, base)
     if change is None:
         return point
-    for share_of_step in STEP_SHARES:
-        crossing = yield from find_crossing(
-            refinement,
-            boundary,
-            estimate,
-            share_of_step * change + (1.0 - share_of_step) * current,
-            seed_distance(refinement, point),
-        )
+    return (yield from step_to(refinement, boundary, estimate, point, change))
+
+
+def step_to(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
+    aim: Real,
+) -> QueryGenerator[EvaluatedInput]:
+    """Step from one point on the boundary towards another change of the seed.
+
+    Args:
+        refinement: the refinement.
+        boundary: the boundary.
+        estimate: the gradient of the scores; it is updated.
+        point: the point on the boundary.
+        aim: the change of the seed that should lie on the boundary, in levels.
+
+    Returns:
+        The nearer point; `point` where none was found.
+
+    """
+    space, within = refinement.start.space, seed_distance(refinement, point)
+    current = space.levels(point.input) - space.levels(refinement.start.seed)
+    for share in STEP_SHARES:
+        change = share * aim + (1.0 - share) * current
+        crossing = yield from find_crossing(refinement, boundary, estimate, change, within)
         if crossing is not None:
             return crossing
     return point

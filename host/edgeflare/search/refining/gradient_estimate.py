@@ -158,21 +158,21 @@ class GradientEstimate:
         if not self._unread:
             return
         space, cosines = self._space, self._cosines
+        # Many probes begin at one point, whose levels and cosines are computed once.
         begins = {id(before): space.levels(before.input) for before, _ in self._unread}
         places = {begin: cosines.of(levels - self._seed) for begin, levels in begins.items()}
-        steps, lengths = [], []
-        for before, after in self._unread:
-            step = space.levels(after.input) - begins[id(before)]
-            steps.append(cosines.of(step))
-            lengths.append(np.linalg.norm(step))
-        changes, length = np.array(steps), np.array(lengths)[:, None]
+        steps = np.array(
+            [space.levels(after.input) - begins[id(before)] for before, after in self._unread]
+        )
+        changes = cosines.of(steps)
+        lengths = np.linalg.norm(steps.reshape(len(steps), -1), axis=1)[:, None]
         middles = np.array([places[id(before)] for before, _ in self._unread]) + changes / 2
         gains = np.array(
             [after.first.scores - before.first.scores for before, after in self._unread]
         )
         self._unread.clear()
         self._memory = self._memory.with_steps(
-            changes / length, middles, gains / length, self._prior
+            changes / lengths, middles, gains / lengths, self._prior
         )
 
 
@@ -310,7 +310,7 @@ def _lowest_dct(real: Real, count: int) -> Real:
 
 
 def _from_lowest_dct(coefficients: Real, size: int) -> Real:
-    """Return what has these coefficients of the lowest cosines along the second axis of three."""
+    """Return the values, along the second axis of three, of coefficients of the lowest cosines."""
     turned = coefficients * _turns(size, coefficients.shape[1])[:, None]
     turned[:, 0] *= 2.0
     return np.asarray(np.fft.irfft(turned * size, 2 * size, axis=1)[:, :size])
@@ -318,7 +318,7 @@ def _from_lowest_dct(coefficients: Real, size: int) -> Real:
 
 @lru_cache(maxsize=16)
 def _turns(size: int, count: int) -> NDArray[np.complex128]:
-    """Return by how much the lowest cosines lie before those of a Fourier transform, normed."""
+    """Return the factors of the lowest terms of a Fourier transform in the orthonormal cosines."""
     turns = np.exp(0.5j * np.pi * np.arange(count) / size) * sqrt(2.0 / size)
     turns[0] *= sqrt(0.5)
     return np.asarray(turns)

@@ -15,10 +15,10 @@ import numpy as np
 from edgeflare.core.input_space import InputSpace, Real
 
 LONG: Final = 1024
-"""Cells along the one axis of an input from which on it is worth to cut its change into parts."""
+"""Least number of cells along the only axis of an input whose change is cut into parts."""
 
 MOST: Final = 1.5
-"""Scale of a part at most: its effect is linear near what was tried alone."""
+"""Largest scale of a part: its effect on the margin is known near 1 alone."""
 
 _NEGLIGIBLE: Final = 1e-4
 """Share of a change's energy below which a part is not worth a query."""
@@ -28,7 +28,7 @@ _HALVINGS: Final = 60
 
 
 def is_long(space: InputSpace, shape: tuple[int, ...]) -> bool:
-    """Whether inputs of a shape have one long axis."""
+    """Whether inputs of a shape have a single axis of cells, of at least `LONG`."""
     cells = space.cells(shape)
     return len(cells) == 1 and cells[0] >= LONG
 
@@ -55,8 +55,8 @@ def parts_of(change: Real, count: int) -> list[Real]:
 def shortest(parts: Sequence[Real], gains: Real, wanted: float) -> Real:
     """Return the shortest sum of scaled parts whose gains add up to what is wanted.
 
-    The parts do not overlap, so a part's scale is proportional to its gain for its energy, cut at
-    `MOST`; what brings no gain is left out.
+    The parts do not overlap, so the scale of each is proportional to its gain divided by its
+    energy, up to `MOST`; parts without a gain are left out.
 
     Args:
         parts: the parts, in levels.
