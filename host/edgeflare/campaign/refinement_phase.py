@@ -22,6 +22,7 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
+from edgeflare.run.nearness import is_near
 from edgeflare.run.plan import Plan
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
@@ -189,11 +190,11 @@ class RefinementPhase:
         return trigger
 
     def _near_enough(self, seed: Input) -> Callable[[Input], bool] | None:
-        """Return whether an input is as near to a seed as a gate asks; None where none ends it."""
-        domain, asked = self._context.domain, self._context.plan.within
-        if self._context.plan.refine != "gate" or not isinstance(asked, (int, float)):
+        """Return what tells that an input is as near as the gate asks; None if all is spent."""
+        plan, domain = self._context.plan, self._context.domain
+        if plan.refine == "all":
             return None
-        return lambda input_: domain.nearness_db(input_, seed) >= asked
+        return lambda input_: bool(is_near(plan, domain.nearness_db(input_, seed)))
 
     def _end(self, chain: Chain) -> None:
         """Store what became of a finding in a file of its own: a kill leaves the one or the other.

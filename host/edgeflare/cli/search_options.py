@@ -227,8 +227,8 @@ RefineUntil = Annotated[
     Refine,
     typer.Option(
         "--refine",
-        help="How far findings are brought nearer: all spends the queries of --shrink on each, "
-        "gate leaves a finding where it is within --within, which decides as all does.",
+        help="When the shrinking of a finding ends: all spends the queries of --shrink, gate stops "
+        "as soon as the finding is within --within. Both decide the gate alike.",
         rich_help_panel=_HOW,
     ),
 ]

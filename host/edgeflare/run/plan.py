@@ -30,7 +30,7 @@ SHRINK = 600
 findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
 
 Refine = Literal["all", "gate"]
-"""How far findings are shrunk: as near as their queries bring them, or as near as a gate asks."""
+"""When the shrinking of a finding ends: with its queries, or as soon as it passes the gate."""
 
 Default = Literal["default"]
 """Stands for what the domain of the pair has as default, until the pair is known."""
@@ -82,8 +82,8 @@ class Plan:
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
-        refine: whether all queries of shrinking are spent, or a finding is left where it is within
-            `within`.
+        refine: "all" spends all queries of `shrink` on each finding, "gate" ends as soon as it is
+            as near as `within` asks.
         min_strength: strength below which a finding does not count once it was strengthened; the
             search does not look at it.
         within: nearness in dB to its seed, by the measure of the domain, below which a finding does

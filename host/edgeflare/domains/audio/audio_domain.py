@@ -68,7 +68,7 @@ _EDGES = np.unique(np.rint(np.geomspace(2, _FRAME // 2 + 1, _BANDS + 1)).astype(
 """The first bin of each band."""
 
 _REMEMBERED_BYTES: Final = 32 * 2**20
-"""Sounds and features that are remembered at most: two batches of 500 seconds of speech."""
+"""Bytes of sounds and features that are remembered at most: nearly two batches of 500 seconds."""
 
 DEFAULT_SAMPLE_RATE = 16_000
 """Hz. That of models of speech and of sounds on devices, unless a pair says otherwise."""
@@ -151,7 +151,7 @@ class AudioDomain(Domain):
         self._rounding: Rounding = rounding
         self._normalize: Normalize = normalize
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
-        self._features = None if self._front_end is None else _LastFeatures(self._front_end)
+        self._features = None if self._front_end is None else _RememberedFeatures(self._front_end)
         said = None if windows is None else dict(windows)
         self._of = "features" if said is None else said.pop("of", "features")
         self._windows = Windows.of(said)
@@ -377,7 +377,7 @@ def _of_window(tensor: Tensor) -> Tensor:
     return replace(tensor, shape=tensor.shape[1:])
 
 
-class _LastFeatures:
+class _RememberedFeatures:
     """A front end that makes the features of a sound once for the encoders of several models.
 
     Original and twin are given the same sounds one after the other, and the features of a sound may
@@ -430,7 +430,7 @@ class _SoundEncoder:
 
     def __init__(
         self,
-        front_end: _LastFeatures | None,
+        front_end: _RememberedFeatures | None,
         tensor: Tensor,
         rounding: Rounding,
         normalize: Normalize,
