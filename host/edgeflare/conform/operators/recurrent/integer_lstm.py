@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Quantization
-from edgeflare.conform.operators.recurrent.lstm_step import LstmForm, LstmPlaces, LstmSteps
+from edgeflare.conform.operators.recurrent.lstm_step import LstmDirection, LstmPlaces, LstmSteps
 from edgeflare.conform.operators.recurrent.recurrent_operator import RecurrentTensors
 from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.conform.specification.model_parts import ModelParts
@@ -50,13 +50,15 @@ PLAIN_OPTIONS: Final[Mapping[str, Option]] = {
 """Likewise options."""
 
 
-def integer_form(form: LstmForm, cell: GraphValue | None, result: GraphValue) -> LstmForm:
-    """Return a form whose states are rounded as those of some tensors."""
+def integer_direction(
+    direction: LstmDirection, cell: GraphValue | None, result: GraphValue
+) -> LstmDirection:
+    """Return a direction whose states are rounded as those of some tensors."""
     known, shown = None if cell is None else cell.quantization, result.quantization
     if known is None or shown is None:
         raise ValueError("cells or a result without a scale")
     steps = LstmSteps(known.scales[0], shown.scales[0], shown.zero_point)
-    return replace(form, steps_of=steps, rounds=False)
+    return replace(direction, steps_of=steps, rounds=False)
 
 
 def integer_settings(settings: Settings, rng: np.random.Generator) -> Settings:

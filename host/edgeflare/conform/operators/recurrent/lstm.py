@@ -9,27 +9,28 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option
+from edgeflare.conform.operators.recurrent.bidirectional_operator import (
+    BidirectionalOperator,
+    direction_places,
+)
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
 from edgeflare.conform.operators.recurrent.integer_lstm import (
     CELL_EXPONENT,
     PLAIN,
     PLAIN_OPTIONS,
     check_integer,
-    integer_form,
+    integer_direction,
     integer_settings,
     integer_values,
     read_exponent,
 )
-from edgeflare.conform.operators.recurrent.lstm_step import LstmForm, LstmPlaces
+from edgeflare.conform.operators.recurrent.lstm_step import LstmDirection, LstmPlaces
 from edgeflare.conform.operators.recurrent.recurrent_operator import (
     RecurrentOperator,
-    RecurrentTensor,
     RecurrentTensors,
-    concatenated,
     sequence_places,
     step_places,
 )
-from edgeflare.conform.operators.recurrent.rnn import AUXILIARY
 from edgeflare.conform.operators.window_settings import size_parameter
 from edgeflare.conform.specification.activation_tensors import (
     DYNAMIC,
@@ -154,9 +155,10 @@ def _refusal(type_: str, settings: Configuration) -> str | None:
     return None
 
 
-def _form(configuration: Configuration, *, rounds: bool) -> LstmForm:
+def _direction(configuration: Configuration, *, rounds: bool) -> LstmDirection:
     settings = {**PLAIN, "outputs": configuration["units"], **configuration}
-    return LstmForm(
+    return LstmDirection(
+        _SINGLE,
         batch=whole(settings, "batch"),
         features=whole(settings, "features"),
         units=whole(settings, "units"),
@@ -230,11 +232,11 @@ class _Lstm(RecurrentOperator):
 
     def tensors(self, configuration: Configuration) -> RecurrentTensors:
         """Return the tensors that are read besides the sequence."""
-        return _form(configuration, rounds=False).tensors(_SINGLE)
+        return _direction(configuration, rounds=False).tensors()
 
     def widths(self, configuration: Configuration) -> tuple[int, ...]:
         """Return the last dimension of each result."""
-        return (_form(configuration, rounds=False).outputs,)
+        return (_direction(configuration, rounds=False).outputs,)
 
     def run(
         self,
@@ -245,63 +247,23 @@ class _Lstm(RecurrentOperator):
         tensors: Mapping[int, GraphValue],
     ) -> Sequence[Sequence[BoundedReals]]:
         """Return what the result is at each step."""
-        form = _form(configuration, rounds=rounds)
+        direction = _direction(configuration, rounds=rounds)
         if tensors[_SINGLE.cell].quantization is not None:
-            form = integer_form(form, tensors[_SINGLE.cell], tensors[RESULT])
-        return [list(form.steps(_SINGLE, list(sequence), read))]
-
-
-def _auxiliary(parts: ModelParts) -> str:
-    if _FORWARD.auxiliary + 1 in parts.tensors:
-        return "weighted"
-    return "backward" if _AUX in parts.tensors else "none"
+            direction = integer_direction(direction, tensors[_SINGLE.cell], tensors[RESULT])
+        return [list(direction.steps(sequence, read))]
 
 
 @dataclass(frozen=True, eq=False)
-class _BidirectionalLstm(RecurrentOperator):
+class _BidirectionalLstm(BidirectionalOperator):
     """Both directions, which have the same sizes and modes."""
 
-    def _form(self, settings: Configuration, *, rounds: bool) -> LstmForm:
-        weighted = word(settings, "auxiliary") == "weighted"
-        return replace(_form(settings, rounds=rounds), weighted=weighted)
-
-    def tensors(self, configuration: Configuration) -> RecurrentTensors:
-        """Return the tensors that are read besides the sequence."""
-        form = self._form(configuration, rounds=False)
-        found = {**form.tensors(_FORWARD), **form.tensors(_BACKWARD)}
-        if word(configuration, "auxiliary") != "none":
-            leading = (form.batch, whole(configuration, "steps"))
-            major = yes(configuration, "time_major")
-            shape = (*(leading[::-1] if major else leading), form.features)
-            found[_AUX] = RecurrentTensor("given", shape)
-        return found
-
-    def widths(self, configuration: Configuration) -> tuple[int, ...]:
-        """Return the last dimension of each result."""
-        outputs = whole(configuration, "outputs")
-        return (2 * outputs,) if yes(configuration, "merged") else (outputs, outputs)
-
-    def run(
-        self,
-        configuration: Configuration,
-        sequence: Reals,
-        read: Mapping[int, Reals],
-        rounds: bool,
-        tensors: Mapping[int, GraphValue],
-    ) -> Sequence[Sequence[BoundedReals]]:
-        """Return what each result is at each step."""
-        del tensors
-        use = word(configuration, "auxiliary")
-        form = self._form(configuration, rounds=rounds)
-        steps = list(sequence)
-        weighted = list(read[_AUX]) if use == "weighted" else None
-        backwards = None if weighted is None else weighted[::-1]
-        begun = list(read[_AUX]) if use == "backward" else steps
-        forward = list(form.steps(_FORWARD, steps, read, weighted))
-        backward = list(form.steps(_BACKWARD, begun[::-1], read, backwards))[::-1]
-        if yes(configuration, "merged"):
-            return [[concatenated(both) for both in zip(forward, backward, strict=True)]]
-        return [forward, backward]
+    def directions(
+        self, configuration: Configuration, *, rounds: bool
+    ) -> tuple[LstmDirection, LstmDirection]:
+        """Return the forward and the backward direction."""
+        weighted = word(configuration, "auxiliary") == "weighted"
+        forward = replace(_direction(configuration, rounds=rounds), at=_FORWARD, weighted=weighted)
+        return forward, replace(forward, at=_BACKWARD)
 
 
 LSTMS = (
@@ -334,13 +296,14 @@ LSTMS = (
             *sequence_places(),
             *_SHAPE_PLACES,
             *_MODE_PLACES,
-            OptionOf(Choice("merged", (False, True)), "mergeOutputs", default=False),
-            ReadFrom(AUXILIARY, _auxiliary),
+            *direction_places(_AUX, _FORWARD.auxiliary + 1),
         ),
         fit=_fitting,
         refused=_refusal,
         read_weights=_SINGLE.weights + 1,
         reads=48,
         first_versions=(1, 2, 3),
+        second=_AUX,
+        width_settings=("outputs", "outputs"),
     ),
 )

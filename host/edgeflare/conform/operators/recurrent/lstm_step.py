@@ -109,10 +109,11 @@ class LstmSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class LstmForm:
-    """What an LSTM of one direction is.
+class LstmDirection:
+    """A direction of an LSTM.
 
     Attributes:
+        at: the places of its tensors.
         batch, features, units, outputs: sizes; there are as many outputs as units without a
             projection.
         coupled: the input gate follows from the forget gate.
@@ -127,6 +128,7 @@ class LstmForm:
 
     """
 
+    at: LstmPlaces
     batch: int
     features: int
     units: int
@@ -147,78 +149,62 @@ class LstmForm:
         """The gates that have weights."""
         return _GATES[1:] if self.coupled else _GATES
 
-    def tensors(self, at: LstmPlaces) -> RecurrentTensors:
-        """Return the tensors of a direction."""
+    def tensors(self) -> RecurrentTensors:
+        """Return the tensors that it reads besides the sequence."""
         column = RecurrentTensor("float", (self.units,))
         found: dict[int, RecurrentTensor] = {}
         for gate in self.gates:
             read = RecurrentTensor("weights", (self.units, self.features))
-            found[at.weights + gate] = read
-            found[at.recurrent + gate] = RecurrentTensor("weights", (self.units, self.outputs))
-            found[at.bias + gate] = column
+            found[self.at.weights + gate] = read
+            found[self.at.recurrent + gate] = RecurrentTensor("weights", (self.units, self.outputs))
+            found[self.at.bias + gate] = column
             if self.peephole and gate != CELL:
-                found[_peephole(at, gate)] = RecurrentTensor("weights", (self.units,))
+                found[_peephole(self.at, gate)] = RecurrentTensor("weights", (self.units,))
             if self.normalized:
-                found[at.normalization + gate] = column
+                found[self.at.normalization + gate] = column
             if self.weighted:
-                found[at.auxiliary + gate] = read
+                found[self.at.auxiliary + gate] = read
         if self.projection != "none":
-            found[at.projection] = RecurrentTensor("weights", (self.outputs, self.units))
+            found[self.at.projection] = RecurrentTensor("weights", (self.outputs, self.units))
         if self.projection == "bias":
-            found[at.projection + 1] = RecurrentTensor("float", (self.outputs,))
-        found[at.hidden] = RecurrentTensor("state", (self.batch, self.outputs))
-        found[at.cell] = RecurrentTensor("state", (self.batch, self.units))
+            found[self.at.projection + 1] = RecurrentTensor("float", (self.outputs,))
+        found[self.at.hidden] = RecurrentTensor("state", (self.batch, self.outputs))
+        found[self.at.cell] = RecurrentTensor("state", (self.batch, self.units))
         return found
 
     def steps(
-        self,
-        at: LstmPlaces,
-        sequence: Sequence[Reals],
-        read: Mapping[int, Reals],
-        auxiliary: Sequence[Reals] | None = None,
+        self, sequence: Reals, read: Mapping[int, Reals], auxiliary: Reals | None = None
     ) -> Iterator[BoundedReals]:
-        """Yield the results after each step.
-
-        Args:
-            at: the places of the direction's tensors.
-            sequence: (batch, features) of each step.
-            read: all tensors by their places.
-            auxiliary: likewise of a second sequence that has weights.
-
-        """
-        hidden = BoundedReals.exactly(read[at.hidden])
-        cell = BoundedReals.exactly(read[at.cell])
+        """Yield the results after each step; see `Direction`."""
+        hidden = BoundedReals.exactly(read[self.at.hidden])
+        cell = BoundedReals.exactly(read[self.at.cell])
         for number, step in enumerate(sequence):
-            given = [(BoundedReals.exactly(step), at.weights), (hidden, at.recurrent)]
+            given = [(BoundedReals.exactly(step), self.at.weights), (hidden, self.at.recurrent)]
             if auxiliary is not None:
-                given.append((BoundedReals.exactly(auxiliary[number]), at.auxiliary))
-            forget = self._gate(at, FORGET, given, cell, read)
-            new = self._gate(at, CELL, given, cell, read)
-            if self.coupled:
-                taken = forget.complement()
-            else:
-                taken = self._gate(at, INPUT, given, cell, read)
+                given.append((BoundedReals.exactly(auxiliary[number]), self.at.auxiliary))
+            forget = self._gate(FORGET, given, cell, read)
+            new = self._gate(CELL, given, cell, read)
+            taken = forget.complement() if self.coupled else self._gate(INPUT, given, cell, read)
             cell = forget * cell + taken * new
             if self.steps_of is not None:
                 cell = self.steps_of.kept(cell, products=2)
             cell = cell.clipped(self.cell_clip)
-            shown = self._gate(at, OUTPUT, given, cell, read)
+            shown = self._gate(OUTPUT, given, cell, read)
             seen = self._stepwise(cell.activated(self.activation))
-            hidden = self._projected(at, shown * seen, read)
+            hidden = self._projected(shown * seen, read)
             yield hidden
             if self.steps_of is not None:
                 hidden = self.steps_of.fed_back(hidden)
 
     def _gate(
         self,
-        at: LstmPlaces,
         gate: int,
         given: Sequence[tuple[BoundedReals, int]],
         cell: BoundedReals,
         read: Mapping[int, Reals],
     ) -> BoundedReals:
         """Return what a gate is."""
-        total = self._sum(at, gate, given, cell, read)
+        total = self._sum(gate, given, cell, read)
         return self._stepwise(
             total.activated(self.activation) if gate == CELL else total.logistic()
         )
@@ -228,7 +214,6 @@ class LstmForm:
 
     def _sum(
         self,
-        at: LstmPlaces,
         gate: int,
         given: Sequence[tuple[BoundedReals, int]],
         cell: BoundedReals,
@@ -239,25 +224,23 @@ class LstmForm:
             values.times(read[first + gate], rounds=self.rounds) for values, first in given
         )
         if self.steps_of is not None:
-            total = self.steps_of.summed(total + _everywhere(read[at.bias + gate], total))
+            total = self.steps_of.summed(total + _everywhere(read[self.at.bias + gate], total))
             return self.steps_of.summed(total + others[0])
         for other in others:
             total = total + other
         if self.peephole and gate != CELL:
-            total = total + cell * _everywhere(read[_peephole(at, gate)], cell)
+            total = total + cell * _everywhere(read[_peephole(self.at, gate)], cell)
         if self.normalized:
-            coefficients = read[at.normalization + gate]
+            coefficients = read[self.at.normalization + gate]
             total = total.normalized() * _everywhere(coefficients, total)
-        return total + _everywhere(read[at.bias + gate], total)
+        return total + _everywhere(read[self.at.bias + gate], total)
 
-    def _projected(
-        self, at: LstmPlaces, shown: BoundedReals, read: Mapping[int, Reals]
-    ) -> BoundedReals:
+    def _projected(self, shown: BoundedReals, read: Mapping[int, Reals]) -> BoundedReals:
         if self.projection == "none":
             return shown
-        found = shown.times(read[at.projection], rounds=self.rounds)
+        found = shown.times(read[self.at.projection], rounds=self.rounds)
         if self.projection == "bias":
-            found = found + _everywhere(read[at.projection + 1], found)
+            found = found + _everywhere(read[self.at.projection + 1], found)
         return found.clipped(self.projection_clip)
 
 

@@ -261,11 +261,3 @@ def _size(shape: Shape, rng: np.random.Generator) -> float:
     """Return the size of weights, with which sums are mostly of the size of one value."""
     size = (1.0, 1.0, 2.0, 0.3)[int(rng.integers(4))]
     return size / sqrt(shape[-1]) if len(shape) > 1 else size
-
-
-def concatenated(parts: Sequence[BoundedReals]) -> BoundedReals:
-    """Return values side by side in the last dimension."""
-    return BoundedReals(
-        np.concatenate([part.values for part in parts], axis=-1),
-        np.concatenate([part.bound for part in parts], axis=-1),
-    )
