@@ -42,12 +42,13 @@ from calibration import recalibrated
 from dynamic_range import quantize_weights
 from edgeflare.core.task import ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, pack_rows
-from edgeflare.diagnose.arm_probe import ModelReader, OutputStage, State
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.margin_error import MarginError, margin_error
 from edgeflare.diagnose.original_layers import OriginalLayers
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.quantized_places import counterparts
 from edgeflare.diagnose.tensor_ties import tied_tensors
 from edgeflare.models.in_place_edit import InPlaceEdit

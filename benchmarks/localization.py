@@ -30,10 +30,11 @@ from rich.table import Table
 from edgeflare.core.query import Arm
 from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.device import Device, connect
-from edgeflare.diagnose.arm_probe import ModelReader, OpenProbe, OutputStage, State
+from edgeflare.diagnose.arm_probe import OpenProbe, State
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.execution_modes import ask_device, ask_host
 from edgeflare.diagnose.kernel_localization import KernelLocalizer
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values

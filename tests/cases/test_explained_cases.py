@@ -12,9 +12,10 @@ import pytest
 
 from called_commands import call_here, completed, document_of
 from edgeflare.core.answer import Answer
-from edgeflare.diagnose.arm_probe import ModelReader, State
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import UNJUDGED, CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.output_stage import ModelReader
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.tflite_file import read_model

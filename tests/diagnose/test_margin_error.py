@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch
-from edgeflare.diagnose.arm_probe import ModelReader, OutputStage, State
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.margin_error import MarginError, ReadOutputs, margin_error
 from edgeflare.diagnose.near_boundary import FURTHEST, NearBoundary, near_boundary_inputs
 from edgeflare.diagnose.original_layers import OriginalLayers
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.graph_scores import path_to_scores, scores_of

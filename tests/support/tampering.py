@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.diagnose.arm_probe import ModelReader, OutputStage
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.model_probe import Values
 from edgeflare.models.pair_interface import PairInterface

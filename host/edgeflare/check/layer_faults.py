@@ -13,7 +13,7 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.figures.file import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
 from edgeflare.core.query import Arm
-from edgeflare.diagnose.arm_probe import ModelReader, OutputStage, ProbedArm, State
+from edgeflare.diagnose.arm_probe import ProbedArm, State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.layer_graphs import (
@@ -38,6 +38,7 @@ from edgeflare.diagnose.layers.layers_page import (
     wrong_in_words,
 )
 from edgeflare.diagnose.layers.original_comparison import OriginalSide
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.original import open_original

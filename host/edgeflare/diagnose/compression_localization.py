@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from edgeflare.diagnose.arm_probe import ModelReader, OpenProbe, State
+from edgeflare.diagnose.arm_probe import OpenProbe, State
 from edgeflare.diagnose.coarse_quantization import CoarseSearch
 from edgeflare.diagnose.compression_error import (
     LISTED,
@@ -35,6 +35,7 @@ from edgeflare.diagnose.layer_matching import MatchedBy, match_layers
 from edgeflare.diagnose.margin_error import Altered, Layer, MarginError, ReadOutputs, margin_error
 from edgeflare.diagnose.option_differences import option_differences
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
+from edgeflare.diagnose.output_stage import ModelReader
 from edgeflare.diagnose.quantized_places import Observed, counterparts
 from edgeflare.diagnose.rounding_noise import (
     SIGMAS,

@@ -16,7 +16,7 @@ from edgeflare.core.tensor import GivenRows, RawBatch
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Precision, Profile
 from edgeflare.devices.session import DeviceSession
-from edgeflare.diagnose.arm_probe import OutputStage
+from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Evaluator, Invocation, Signature
 from edgeflare.models.tflite import open_tflite

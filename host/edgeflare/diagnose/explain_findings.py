@@ -20,7 +20,7 @@ from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.core.tensor import GivenRows
 from edgeflare.devices.device import Device
 from edgeflare.devices.provenance import DEVICE_DECIDES, decisive_changes
-from edgeflare.diagnose.arm_probe import ModelReader, OutputStage, State
+from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.evidence import LAYERS_QUERIES, MOST_DEVICE_QUERIES, Evidence
@@ -41,6 +41,7 @@ from edgeflare.diagnose.layer_graphs import (
     reason_not_seen,
     tflite_original,
 )
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.diagnose.seed_disagreement import (
     MOST_SEEDS,
     Disagreement,

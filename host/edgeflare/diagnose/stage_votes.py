@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import GivenRows, RawBatch
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.arm_probe import OutputStage
 from edgeflare.diagnose.execution_modes import (
     OTHER_REPEATS,
     REPEATS,
@@ -22,6 +21,7 @@ from edgeflare.diagnose.execution_modes import (
     repeated,
     votes,
 )
+from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair_interface import PairInterface

@@ -23,7 +23,7 @@ from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.seeds import SeedChoice, Seeds
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.arm_probe import ModelReader, OpenProbe, OutputStage, ProbedArm
+from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_graphs import (
     LayeredModel,
@@ -36,6 +36,7 @@ from edgeflare.diagnose.layers.device_comparison import DeviceComparison, Device
 from edgeflare.diagnose.layers.layer_figures import ComparisonNotes, LayerFigures, RangeUse
 from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.diagnose.layers.original_comparison import OriginalComparison, OriginalSide
+from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.model_inputs import ModelInputs

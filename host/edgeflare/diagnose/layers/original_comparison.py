@@ -10,7 +10,7 @@ from math import isfinite, sqrt
 import numpy as np
 
 from edgeflare.core.answer import Answer
-from edgeflare.diagnose.arm_probe import ModelReader, OpenProbe, ProbedArm, State
+from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import FLOAT_NOISE, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
@@ -28,6 +28,7 @@ from edgeflare.diagnose.layers.layer_figures import (
 )
 from edgeflare.diagnose.margin_error import answers_behind
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
+from edgeflare.diagnose.output_stage import ModelReader
 from edgeflare.diagnose.quantized_places import INPUT, counterparts
 from edgeflare.models.graph_parts import Part, isolate
 from edgeflare.models.model_probe import Values
