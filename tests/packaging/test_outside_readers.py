@@ -138,7 +138,7 @@ _OF_THE_HOST = frozenset(
 _OF_OPENED_FILES = frozenset(
     {
         "array_file.py",  # archives that the reader opened, and bytes
-        "check/assumptions/outputs.py",  # an archive in memory, with a bound
+        "check/assumptions/class_names.py",  # an archive in memory, with a bound
         "cli/standard_streams.py",
         "devices/lease.py",  # after a look at its kind
         "domains/image/image_file.py",  # a file in memory

@@ -17,9 +17,10 @@ from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.check.assumptions.arrays import assumed_state
 from edgeflare.check.assumptions.assumption import Assumption
+from edgeflare.check.assumptions.class_names import assumed_classes
 from edgeflare.check.assumptions.input_source import GivenInputs
 from edgeflare.check.assumptions.inputs import assumed_inputs
-from edgeflare.check.assumptions.outputs import assumed_classes, assumed_outputs
+from edgeflare.check.assumptions.outputs import assumed_outputs
 from edgeflare.check.assumptions.picture_inputs import picture_size
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError, path_suggestion
