@@ -25,7 +25,8 @@ from edgeflare.check.causes.cause import Rule
 from edgeflare.check.check_verdict import ShipVerdict, judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell
-from edgeflare.check.figures.decisions import ClassLoss, OtherReading
+from edgeflare.check.figures.data import OtherReading
+from edgeflare.check.figures.decisions import ClassLoss
 from edgeflare.check.figures.device_figures import StageFigures
 from edgeflare.check.gates import judged_gates, read_limits
 from edgeflare.core.query import Arm

@@ -11,7 +11,8 @@ from edgeflare.check.check_document import CheckDocument, CheckRequest
 from edgeflare.check.check_verdict import judge
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
-from edgeflare.check.figures.decisions import DataFigures, DecisionChanges, DecisionFigures
+from edgeflare.check.figures.data import DataFigures
+from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
 from edgeflare.check.figures.device_figures import (
     DeviceFigures,
     InvocationVariant,

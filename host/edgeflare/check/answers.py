@@ -14,10 +14,10 @@ from typing import Final
 from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.check.class_losses import class_losses
+from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.decisions import (
     ChangedInput,
     ClassLoss,
-    DataFigures,
     DecisionChanges,
     DecisionFigures,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.check.answers import Answers
-from edgeflare.check.figures.decisions import OtherReading
+from edgeflare.check.figures.data import OtherReading
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.seed_disagreement import readings

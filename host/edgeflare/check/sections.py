@@ -12,7 +12,7 @@ import msgspec
 from edgeflare.check.causes.cause import OF_THE_FILE, Cause, Rule
 from edgeflare.check.device_words import odd_of_devices, sure_of_devices
 from edgeflare.check.figures.check_figures import CheckFigures, CostFigures, SearchedModel
-from edgeflare.check.figures.decisions import DataFigures
+from edgeflare.check.figures.data import DataFigures
 from edgeflare.check.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.check.figures.file import FileFigures, SeenLayers
 from edgeflare.check.gates import CheckGate

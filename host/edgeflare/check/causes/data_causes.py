@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from edgeflare.check.causes.cause import AGREES, Cause, KnownToRules
-from edgeflare.check.figures.decisions import DataFigures
+from edgeflare.check.figures.data import DataFigures
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
 from edgeflare.statistics.proportion import share

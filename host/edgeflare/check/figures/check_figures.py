@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edgeflare.check.figures.condition_cells import FieldFigures
-from edgeflare.check.figures.decisions import DataFigures, OtherReading
+from edgeflare.check.figures.data import DataFigures, OtherReading
 from edgeflare.check.figures.device_figures import DeviceFigures, InvocationVariant, SeenOperators
 from edgeflare.check.figures.file import FileFault, FileFigures, SeenLayers
 from edgeflare.diagnose.layers.layer_figures import LayerError

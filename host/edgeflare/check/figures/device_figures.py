@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures, OtherReading
+from edgeflare.check.figures.data import OtherReading
+from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Amount, Count, CountFromOne

@@ -26,7 +26,8 @@ from edgeflare.check.answers import (
     harmed_inputs,
     seconds_per_input,
 )
-from edgeflare.check.figures.decisions import SHOWN, OtherReading
+from edgeflare.check.figures.data import OtherReading
+from edgeflare.check.figures.decisions import SHOWN
 from edgeflare.check.figures.device_figures import (
     DeviceFigures,
     KernelFigures,
