@@ -34,14 +34,14 @@ from edgeflare.repair.architecture.rewritten_block import (
 )
 from edgeflare.repair.architecture.trained_classifier import (
     Constants,
-    Descent,
     LabelledRows,
     Pace,
     TrainedClassifier,
     everything,
+    rates_of,
     trained,
-    units_of,
 )
+from edgeflare.repair.fitting.gradient_descent import Descent
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.operator_translation import Array
 
@@ -194,24 +194,20 @@ class _Supernet:
         own = Descent(
             lambda values, given: self._network.loss(self._weighed(values, given[0]), given[1:]),
             constants,
-            self._moved,
-            units_of(self._network.constants, pace.rate),
             steps,
         )
-        ones = jax.tree.map(np.ones_like, self._begin)
-        rates = jax.tree.map(lambda _: np.float32(_ALPHA_RATE), self._begin)
         of_candidates = Descent(
             lambda alphas, given: self._network.loss(self._weighed(given[0], alphas), given[1:]),
             self._begin,
-            ones,
-            rates,
             steps,
         )
+        rates = rates_of(self._network.constants, self._moved, pace.rate)
+        alpha_rates = jax.tree.map(lambda _: np.float32(_ALPHA_RATE), self._begin)
         batches = zip(*(half.batches(rng) for half in halves), strict=False)
         for number, (training, validating) in zip(range(steps // 2), batches, strict=False):
             progress(2 * number, steps)
-            own.take((of_candidates.reached, training.rows, training.labels))
-            of_candidates.take((own.reached, validating.rows, validating.labels))
+            own.take((of_candidates.reached, training.rows, training.labels), rates)
+            of_candidates.take((own.reached, validating.rows, validating.labels), alpha_rates)
         return jax.tree.map(np.asarray, own.reached), jax.tree.map(
             np.asarray, of_candidates.reached
         )

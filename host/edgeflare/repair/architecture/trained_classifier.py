@@ -15,7 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
-from edgeflare.repair.fitting.gradient_descent import Moments, adam
+from edgeflare.repair.fitting.gradient_descent import Descent
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.operator_translation import Array
 
@@ -182,49 +182,6 @@ class TrainedClassifier:
         return self._network.values(parameters, rows)[0].reshape(len(rows), -1)
 
 
-Loss = Callable[[Any, Any], Array]
-"""Returns a number to make small, given what is moved and a batch."""
-
-
-class Descent:
-    """Steps of Adam along the gradient of a loss, compiled once."""
-
-    def __init__(self, loss: Loss, begin: Any, moved: Any, units: Any, steps: int) -> None:
-        """Begin somewhere.
-
-        Args:
-            loss: what is made small, of what is moved and of what a step is given.
-            begin: arrays, by name or in a tuple.
-            moved: the same of 1 for numbers that are moved, and of 0 for others.
-            units: the same, of by how much numbers change at a rate of 1.
-            steps: how many steps there will be, over which the rate falls to 0.
-
-        """
-        self.reached = jax.tree.map(jnp.asarray, begin)
-        self._moments, self._steps, self._done = Moments.begin(self.reached), steps, 0
-
-        def step(reached: Any, moments: Moments, share: Array, given: Any) -> tuple[Any, Moments]:
-            falls, after = adam(jax.grad(loss)(reached, given), moments)
-            return (
-                jax.tree.map(
-                    lambda value, fall, its, unit: value - share * unit * its * fall,
-                    reached,
-                    falls,
-                    moved,
-                    units,
-                ),
-                after,
-            )
-
-        self._step = jax.jit(step)
-
-    def take(self, given: Any) -> None:
-        """Take a step."""
-        share = np.float32(1 - self._done / self._steps)
-        self.reached, self._moments = self._step(self.reached, self._moments, share, given)
-        self._done += 1
-
-
 def trained(
     classifier: TrainedClassifier,
     labelled: LabelledRows,
@@ -245,17 +202,12 @@ def trained(
 
     """
     steps = pace.steps
-    descent = Descent(
-        classifier.loss,
-        classifier.constants,
-        moved,
-        units_of(classifier.constants, pace.rate),
-        steps,
-    )
+    descent = Descent(classifier.loss, classifier.constants, steps)
+    rates = rates_of(classifier.constants, moved, pace.rate)
     for number, batch in zip(range(steps), labelled.batches(rng), strict=False):
         if number % _SAID_EVERY == 0:
             progress(number, steps)
-        descent.take((batch.rows, batch.labels))
+        descent.take((batch.rows, batch.labels), rates)
     progress(steps, steps)
     reached: Constants = jax.tree.map(np.asarray, descent.reached)
     return reached
@@ -283,20 +235,20 @@ def best_pace(
     return Pace(steps, min(losses, key=losses.__getitem__))
 
 
-def units_of(constants: Constants, rate: float) -> Constants:
-    """Return by how much constants change at a step with the full rate.
+def rates_of(constants: Constants, moved: Constants, rate: float) -> Constants:
+    """Return by how much constants change at the first step, 0 for those that are not moved.
 
     That is a share of their root mean square. Of weights that are all zero it is one of what they
     would have if they were drawn as He et al. do, and of such biases of a hundredth.
     """
 
-    def unit(values: NDArray[np.float32]) -> float:
+    def of_array(values: NDArray[np.float32], its: NDArray[np.float32]) -> Array:
         size = float(np.sqrt(np.square(values).mean()))
         drawn = np.sqrt(2.0 / np.prod(values.shape[1:])) if values.ndim > 1 else _LEAST_BIAS
-        return rate * (size or float(drawn))
+        return jnp.asarray(its * np.float32(rate * (size or float(drawn))))
 
-    units: Constants = jax.tree.map(unit, constants)
-    return units
+    rates: Constants = jax.tree.map(of_array, constants, moved)
+    return rates
 
 
 def everything(constants: Constants) -> Constants:

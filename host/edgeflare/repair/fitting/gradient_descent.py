@@ -28,11 +28,11 @@ _STEPS_OF_8_BITS = 127
 Weights = Mapping[int, Array]
 """Weights by tensor, or what belongs to each of them."""
 
-_Moved = dict[str, dict[int, Array]]
-"""Parameters that are moved, by the name of their kind and their tensor."""
+_Rates = dict[str, dict[int, np.float32]]
+"""Rates of parameters, by the name of their kind and their tensor."""
 
-Loss = Callable[[Parameters, Any], Array]
-"""Returns a number to make small, given parameters and a batch."""
+Loss = Callable[[Any, Any], Array]
+"""Returns a number to make small, given what is moved and a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TuningBatch:
 
 def tuned_parameters(
     network: FakeQuantizedNetwork,
-    loss: Loss,
+    loss: Callable[[Parameters, Any], Array],
     batches: Iterable[TuningBatch],
     tuning: Tuning,
     progress: Callable[[int, int], None],
@@ -81,41 +81,69 @@ def tuned_parameters(
 
     Args:
         network: the network.
-        loss: what is made small.
+        loss: what is made small, given parameters and a batch.
         batches: one for each step, all of the same shapes.
         tuning: how weights are moved.
         progress: is told how many steps are taken, and of how many.
 
     """
     rates = _rates(network, tuning)
-
-    def step(
-        moved: _Moved, moments: Moments, share: Array, batch: tuple[Any, Weights]
-    ) -> tuple[_Moved, Moments]:
-        given, masks = batch
-        gradient = jax.grad(lambda some: loss(network.parameters._replace(**some), given))(moved)
-        falls, after = adam(gradient, moments)
-        changed = jax.tree.map(
-            lambda values, rate, fall: values - share * rate * fall, moved, rates, falls
-        )
-        for at, mask in masks.items():
-            values = changed["weights"][at]
-            changed["weights"][at] = jnp.where(mask > 0.0, values, moved["weights"][at])
-        return changed, after
-
-    compiled = jax.jit(step)
-    moved: _Moved = {
-        kind: {at: jnp.asarray(values) for at, values in getattr(network.parameters, kind).items()}
-        for kind in rates
-    }
-    moments = Moments.begin(moved)
+    descent = Descent(
+        lambda moved, given: loss(network.parameters._replace(**moved), given),
+        {kind: dict(getattr(network.parameters, kind)) for kind in rates},
+        tuning.steps,
+    )
     for number, batch in zip(range(tuning.steps), batches, strict=False):
         if number % _SAID_EVERY == 0:
             progress(number, tuning.steps)
-        share = np.float32(1 - number / tuning.steps)
-        moved, moments = compiled(moved, moments, share, (batch.given, dict(batch.moved)))
+        descent.take(batch.given, _masked(rates, batch.moved))
     progress(tuning.steps, tuning.steps)
-    return network.parameters._replace(**jax.tree.map(np.asarray, moved))
+    return network.parameters._replace(**jax.tree.map(np.asarray, descent.reached))
+
+
+class Descent:
+    """Steps of Adam along the gradient of a loss, compiled once.
+
+    Attributes:
+        reached: what is moved, as the steps that were taken have left it.
+
+    """
+
+    def __init__(self, loss: Loss, begin: Any, steps: int) -> None:
+        """Begin somewhere.
+
+        Args:
+            loss: what is made small.
+            begin: arrays that are moved, by name or in a tuple.
+            steps: how many steps there will be, over which rates fall to 0.
+
+        """
+        self.reached = jax.tree.map(jnp.asarray, begin)
+        self._moments, self._steps, self._done = Moments.begin(self.reached), steps, 0
+
+        def step(
+            reached: Any, moments: Moments, share: Array, given: Any, rates: Any
+        ) -> tuple[Any, Moments]:
+            falls, after = adam(jax.grad(loss)(reached, given), moments)
+            changed = jax.tree.map(
+                lambda values, rate, fall: values - share * rate * fall, reached, rates, falls
+            )
+            return changed, after
+
+        self._step = jax.jit(step)
+
+    def take(self, given: Any, rates: Any) -> None:
+        """Take a step.
+
+        Args:
+            given: the batch, of the same shapes in each step.
+            rates: the rates at the first step of what is moved, a number for each array or one for
+                each of its numbers; 0 for those that stay.
+
+        """
+        share = np.float32(1 - self._done / self._steps)
+        self.reached, self._moments = self._step(self.reached, self._moments, share, given, rates)
+        self._done += 1
 
 
 class Moments(NamedTuple):
@@ -151,7 +179,7 @@ def _mean(decay: float, before: Array, now: Array) -> Array:
     return decay * before + (1 - decay) * now
 
 
-def _rates(network: FakeQuantizedNetwork, tuning: Tuning) -> dict[str, dict[int, np.float32]]:
+def _rates(network: FakeQuantizedNetwork, tuning: Tuning) -> _Rates:
     """Return the first rate of each tensor's parameters, by their kind; without rates of 0."""
     tensors, weights, biases, ranges = network.graph.tensors, *network.parameters
     outputs = {
@@ -173,6 +201,14 @@ def _rates(network: FakeQuantizedNetwork, tuning: Tuning) -> dict[str, dict[int,
         for kind, by_tensor in rates.items()
         if any(by_tensor.values())
     }
+
+
+def _masked(rates: _Rates, masks: Weights) -> dict[str, dict[int, Array]]:
+    """Return rates that are 0 for weights that a step may not move."""
+    if not masks:
+        return rates
+    masked = {at: rates["weights"][at] * mask for at, mask in masks.items()}
+    return {**rates, "weights": {**rates["weights"], **masked}}
 
 
 def _step(scales: Sequence[float], values: Array) -> float:

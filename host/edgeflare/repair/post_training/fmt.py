@@ -152,10 +152,9 @@ def distil_mean(
         return ((made - given[1]) ** 2).mean()
 
     def batches() -> Iterator[TuningBatch]:
-        all_ = {at: np.float32(1.0) for at in network.parameters.weights}
         while True:
             chosen = rng.integers(0, len(rows), BATCH)
-            yield TuningBatch((rows[chosen], wanted[chosen]), all_)
+            yield TuningBatch((rows[chosen], wanted[chosen]))
 
     found = tuned_parameters(network, loss, batches(), _DISTILLING, progress)
     return network.written(content, found)
