@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -226,14 +227,12 @@ class _ExplanationsOfCall:
 
         With --reduce it also names those that are wrong together.
         """
-        with with_shapes_folded(self._subject.pair) as pair:
-            content = read_model_file(pair.executed)
         reduction: ModelReduction | None = None
         # The room of conform takes long to load.
         if self._reducing is not None:
             from edgeflare.cli.model_reduction import ModelReduction  # noqa: PLC0415
 
-            reduction = ModelReduction(content, device, self._reducing)
+            reduction = ModelReduction(self._content, device, self._reducing)
 
         def known(explanation: Explanation) -> Explanation:
             onset = explanation.kernel_onset.onset
@@ -241,11 +240,17 @@ class _ExplanationsOfCall:
                 return explanation
             from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415
 
-            issue = issue_of_operator(content, onset.operator, device.provenance)
+            issue = issue_of_operator(self._content, onset.operator, device.provenance)
             found = replace(explanation, issue=issue)
             return found if reduction is None else reduction.told(found)
 
         return known
+
+    @cached_property
+    def _content(self) -> bytes:
+        """The compressed file as it is run; few explanations are of its operators."""
+        with with_shapes_folded(self._subject.pair) as pair:
+            return read_model_file(pair.executed)
 
     def _count(self, observer: ProgressDisplay) -> None:
         observer.explained(self._before + len(self._explained), self._total)
