@@ -33,7 +33,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.pages.markdown import markdown_table
 from edgeflare.pages.page import Table
 from edgeflare.report.run_page import coverage_blocks
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.errors import EdgeFlareError, UserError
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import measure_name, nearness_db
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding

@@ -22,7 +22,7 @@ from edgeflare.core.domain import PSNR
 from edgeflare.errors import EdgeFlareError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.nearness_figure import draw_nearness
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import levels_db, nearness_db, nearness_of
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument

@@ -43,7 +43,7 @@ from edgeflare.rank.model_measurements import measure_all, search_all
 from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, Plan
 from edgeflare.run.run_directory import RunDirectory
 

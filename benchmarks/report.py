@@ -22,7 +22,7 @@ from selenium.webdriver.chrome.service import Service
 
 from edgeflare.report.html.explanation_view import load_explanation_views
 from edgeflare.report.html.run_html import run_html
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 

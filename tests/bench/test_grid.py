@@ -18,7 +18,7 @@ from edgeflare.bench.grid import Grid, check_folder, check_pairs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from example_bench import EXAMPLE, Bencher

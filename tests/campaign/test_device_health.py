@@ -22,8 +22,8 @@ from edgeflare.core.query import Arm
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.run.derive_document import load_document
 from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from laboratory import SIGNATURE, Laboratory, untimed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from documents import as_json
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed

@@ -28,7 +28,7 @@ from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed

@@ -20,7 +20,7 @@ from documents import Document, as_json
 from edgeflare.campaign import scheduler
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.search_phase import SearchPhase
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.search import strategy

@@ -23,7 +23,7 @@ from edgeflare.cli import doctor, main
 from edgeflare.cli.address_space import is_shortage
 from edgeflare.cli.agent import serve
 from edgeflare.cli.app import LazyCommand, app
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import untimed
 

@@ -16,7 +16,7 @@ import pytest
 
 from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
 from interrupted_commands import started

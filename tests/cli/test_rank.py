@@ -16,7 +16,7 @@ import pytest
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
 from documents import as_json
 from edgeflare.cli.rank import rank
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import for_markdown

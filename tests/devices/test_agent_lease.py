@@ -29,7 +29,7 @@ from edgeflare.devices.device import Device, connect
 from edgeflare.devices.device_check import canary_model
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos import agent_pb2 as wire
 from laboratory import untimed

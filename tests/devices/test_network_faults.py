@@ -33,7 +33,7 @@ from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos import agent_pb2 as wire

@@ -23,8 +23,8 @@ from edgeflare.pages.answers.boxes import OBJECTS
 from edgeflare.pages.answers.masks import SegmentationView
 from edgeflare.pages.answers.texts import LETTERS
 from edgeflare.report.html.run_html import run_html
-from edgeflare.run.derive_document import load_document, read_document
 from edgeflare.run.finding_outcomes import labels_of
+from edgeflare.run.load_document import load_document, read_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, Laboratory, linear

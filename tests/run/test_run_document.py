@@ -17,7 +17,8 @@ import pytest
 
 from documents import LISTS, as_json
 from edgeflare.errors import UserError
-from edgeflare.run.derive_document import derive_document, load_document
+from edgeflare.run.derive_document import derive_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal

@@ -31,7 +31,7 @@ from edgeflare.pages.chart import Chart, finish
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.page import Row, TableCell
 from edgeflare.report.html.pictures import Picture
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.presentation.severity_charts import severity_charts

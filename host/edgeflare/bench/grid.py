@@ -22,7 +22,7 @@ from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument

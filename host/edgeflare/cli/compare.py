@@ -21,7 +21,7 @@ from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_words import last_parts, with_article
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import harms_in_words
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_directory import CHECK_DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument

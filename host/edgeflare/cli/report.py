@@ -21,7 +21,7 @@ from edgeflare.record.folder import written
 from edgeflare.report.run_csv import run_csv
 from edgeflare.report.run_page import print_run, run_page
 from edgeflare.report.run_suite import run_suite
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import (
     CHECK_DOCUMENT,
     SURVEY_DOCUMENT,

@@ -36,7 +36,7 @@ from edgeflare.fleet.search_job import SearchJob
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_page import print_run
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, default_strengthen
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument

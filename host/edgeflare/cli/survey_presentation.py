@@ -18,7 +18,7 @@ from edgeflare.pages.csv_rows import csv_text
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.statistics.mover import IntervalEstimate
 from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, DescribedGate

@@ -26,7 +26,7 @@ from edgeflare.fleet.work_units import (
 from edgeflare.models.pair import Pair
 from edgeflare.record.folder import remove_ours
 from edgeflare.report.run_figures import refinement_bound
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.merge.merge_runs import merge_in_groups
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory

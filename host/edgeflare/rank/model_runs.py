@@ -15,7 +15,7 @@ from edgeflare.core.truths import Truths, is_right
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
 from edgeflare.run.answer_rows import from_rows
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import curve_of, nearness_db, rise
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument

@@ -25,7 +25,8 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.python_callable import is_callable
 from edgeflare.report.entry_words import input_words
-from edgeflare.run.derive_document import load_document, seeds_that_deviate
+from edgeflare.run.derive_document import seeds_that_deviate
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader

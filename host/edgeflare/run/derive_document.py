@@ -1,19 +1,16 @@
-"""The document of a run: derived from its journal and its inputs, or read from its directory.
+"""The document of a run, derived from its journal and its inputs.
 
 How often the compared arms deviate on inputs as they are: the seeds, and held-out ones. A search
 shows what can be found, these figures how often it happens by itself; so they stand above all that
-was mutated. A document that somebody hands over is held to what its schema says, and to what that
-cannot say: that its parts agree, and that the views of its answers are no larger than answers are.
+was mutated.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 from edgeflare.core.domain import Domain
@@ -21,10 +18,8 @@ from edgeflare.core.goal import Find
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm
 from edgeflare.core.truths import Truths
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.document_reader import DocumentReader
-from edgeflare.record.folder import require_whole
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.begin_or_resume import OTHER_HOSTS_KEY
@@ -34,7 +29,7 @@ from edgeflare.run.journal_notes import noted_coverage, noted_without_reset
 from edgeflare.run.journal_rows import AnswerRow, Role
 from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.replay_outcome import replay_outcome
-from edgeflare.run.run_directory import DOCUMENT, RunDirectory
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import (
     DeviationRate,
     Duplicates,
@@ -278,73 +273,3 @@ def seeds_that_deviate(journal: RunJournal, header: RunHeader) -> list[int]:
         for row, query in zip(rows, from_rows(header.reading, rows), strict=True)
         if header.plan.goal.unmutated.met(query.outcome)
     ]
-
-
-def load_document(directory: RunDirectory) -> RunDocument:
-    """Return a run's document; derived from the journal where a run was cut off before its end.
-
-    Raises:
-        UserError: there is no run, or what is there is damaged; names the file, and the place.
-
-    """
-    require_whole(directory.path)
-    if directory.document.is_file():
-        try:
-            return read_document(directory.inside(DOCUMENT))
-        except UserError as error:
-            remedy = (
-                f"; remove it, and it is derived anew from {directory.journal.name}"
-                if directory.journal.is_file()
-                else ""
-            )
-            raise UserError(f"{error}{remedy}") from None
-    with RunJournal.read(directory.journal) as journal:
-        document = to_json(derive_document(directory, journal))
-    return _READER.check(json.dumps(document).encode(), directory.journal)
-
-
-def read_document(path: Path) -> RunDocument:
-    """Return the document in a file.
-
-    Raises:
-        UserError: the file cannot be read or is damaged; names it, and the place in it.
-
-    """
-    return _READER.read(path)
-
-
-def _contradictions(document: RunDocument) -> Iterator[str]:
-    devices = {device.name for device in document.devices}
-    replay, totals = document.replay, document.totals
-    for key, entries in document.lists.items():
-        place = "replay.mended" if key == "mended" else key
-        for n, entry in enumerate(entries):
-            yield from _wrong_entry(f"{place}[{n}]", entry, devices)
-    unmutated = document.unmutated
-    found = None if unmutated is None else unmutated.systematic
-    if found is not None and not (found.first is not Arm.DEVICE and found.second is Arm.DEVICE):
-        yield "unmutated.systematic does not compare the device with another arm"
-    if totals.deviating_seeds + totals.searched > totals.seeds:
-        yield "totals has fewer seeds than searched and deviating_seeds together"
-    if replay is not None:
-        known = {entry.seed_id for entries in document.lists.values() for entry in entries}
-        for key, seed_ids in (("new", replay.new), ("deviating_seeds", replay.deviating_seeds)):
-            for n, seed_id in enumerate(seed_ids):
-                if seed_id not in known:
-                    yield f"replay.{key}[{n}] is {seed_id}, but no entry has this seed_id"
-
-
-def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]:
-    if entry.device not in devices:
-        yield f"{place}.device is {entry.device!r}, but devices has none of this name"
-    for arm, label in entry.labels.items():
-        classes = len(entry.probabilities.get(arm, ()))
-        counted = classes or arm not in entry.probabilities  # values have no probabilities
-        if label is not None and label >= classes and counted:
-            yield f"{place}.labels.{arm} is {label}, but {arm} has {classes} probabilities"
-    for key in ("answers", "seed_answers"):
-        for n, view in enumerate(getattr(entry, key) or ()):
-            yield from view.wrong(f"{place}.{key}[{n}]")
-
-
-_READER = DocumentReader(RunDocument, _contradictions)

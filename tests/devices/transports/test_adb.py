@@ -18,7 +18,7 @@ import pytest
 
 from documents import Document, as_json
 from edgeflare.devices.bundle.build_bundle import build_bundle
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
 from laboratory import untimed

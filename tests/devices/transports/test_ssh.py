@@ -30,7 +30,7 @@ from edgeflare.devices.remote.deployment import install_agent, uninstall_agent
 from edgeflare.devices.remote.remote_shell import RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import untimed
 

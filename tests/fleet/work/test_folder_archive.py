@@ -22,7 +22,7 @@ from edgeflare.fleet.work.folder_archive import (
 )
 from edgeflare.fleet.work.local_disk import file_system, require_local_disk
 from edgeflare.record.folder_contents import begin_list
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import DOCUMENT, INPUT_FOLDERS, JOURNAL, RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from made_once import made_once

@@ -25,7 +25,7 @@ from edgeflare.fleet.work.unit_attempt import (
 )
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN
 from edgeflare.record.folder_lock import is_locked
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_bound_command
 from laboratory import untimed

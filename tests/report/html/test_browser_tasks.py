@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import Select
 from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.report.html.run_html import run_html
-from edgeflare.run.derive_document import load_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
 from stored_runs import chirp, noisy, stored_run
