@@ -82,6 +82,21 @@ def test_why_a_pair_is_not_repaired_is_said_in_a_line(monkeypatch: pytest.Monkey
     assert str(without).endswith("pip install 'edgeflare[repair]'")
 
 
+def test_methods_that_differentiate_are_refused_without_jax_and_auto_is_not(
+    monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.setenv("XLA_FLAGS", "")  # array_library adds to them
+    for name in [one for one in sys.modules if one.startswith("edgeflare.whitebox")]:
+        monkeypatch.delitem(sys.modules, name)
+    pair = load_pair(EXAMPLES / "fashion_lenet4")
+    for method in ("learning", "dare"):
+        asked = structs.replace(DEFAULT_REQUEST, method=method)
+        said = refusal(original_file, pair, None, asked)
+        assert said.endswith("pip install 'edgeflare[whitebox]'")
+    assert original_file(pair, None, DEFAULT_REQUEST)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -39,6 +39,7 @@ class MethodKind:
         integers: whether nothing is computed in float that was not before.
         fitted: whether it is fitted to the original's weights, and not to a run or a table.
         automatic: whether "auto" tries it.
+        differentiates: whether it needs jax.
 
     """
 
@@ -46,6 +47,7 @@ class MethodKind:
     integers: bool
     fitted: bool = True
     automatic: bool = True
+    differentiates: bool = False
 
 
 _IN_PLACE: Final = MethodKind(in_place=True, integers=True)
@@ -59,10 +61,14 @@ METHODS: Final[Mapping[str, MethodKind]] = {
     "rewrites": MethodKind(in_place=False, integers=True),
     "precision": _REWRITTEN,
     "weights-only": _REWRITTEN,
-    "learning": _IN_PLACE,
-    "dare": MethodKind(in_place=True, integers=True, automatic=False),
-    "fmt": MethodKind(in_place=True, integers=True, fitted=False, automatic=False),
-    "archrepair": MethodKind(in_place=False, integers=True, fitted=False, automatic=False),
+    "learning": MethodKind(in_place=True, integers=True, differentiates=True),
+    "dare": MethodKind(in_place=True, integers=True, automatic=False, differentiates=True),
+    "fmt": MethodKind(
+        in_place=True, integers=True, fitted=False, automatic=False, differentiates=True
+    ),
+    "archrepair": MethodKind(
+        in_place=False, integers=True, fitted=False, automatic=False, differentiates=True
+    ),
 }
 
 

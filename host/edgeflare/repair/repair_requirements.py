@@ -27,8 +27,9 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     """Return the network that is fitted to, the original's; None where shifts alone are tried.
 
     Raises:
-        UserError: shapes are folded, there is no original, or the request needs one with weights
-            that can be read and of the network that was compressed.
+        UserError: shapes are folded, there is no original, the request needs one with weights that
+            can be read and of the network that was compressed, or it names a method that needs jax,
+            which is missing.
 
     """
     if pair.fold_shapes:
@@ -44,6 +45,8 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
         )
     if request.method == "shifts":
         _require_image_classifier(pair.interface, pair.name)
+    if request.method in METHODS and METHODS[request.method].differentiates:
+        from edgeflare.whitebox import array_library  # noqa: F401, PLC0415 - refuses without jax
     if request.method == "shifts" or shifts_alone(pair, past, request):
         return None
     if not _has_float_file(pair):
