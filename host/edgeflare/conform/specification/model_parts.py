@@ -181,6 +181,12 @@ class OptionOf(Place):
         return self.chosen(found)
 
 
+ASYMMETRIC_INPUTS = OptionOf(
+    Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
+)
+"""Whether kernels round float inputs to eight bits with a zero point."""
+
+
 class CountOf(Place):
     """How many tensors of one shape are read; declared after the shape."""
 

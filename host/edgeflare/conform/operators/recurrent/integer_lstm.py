@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import log2, sqrt
+from math import log2
 from typing import Final
 
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Option, Quantization
 from edgeflare.conform.operators.recurrent.lstm_step import LstmDirection, LstmPlaces, LstmSteps
-from edgeflare.conform.operators.recurrent.recurrent_operator import RecurrentTensors
+from edgeflare.conform.operators.recurrent.recurrent_operator import (
+    MOST_RAW,
+    RecurrentTensors,
+    int8_weights,
+    weight_size,
+)
 from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
 from edgeflare.conform.specification.model_parts import ModelParts
 from edgeflare.conform.specification.parameter import (
@@ -30,8 +35,6 @@ from edgeflare.conform.specification.parameter import (
 
 CELL_EXPONENT: Final = Choice("cell_exponent", (-11, -9, -10, -12, -13, -14, -15), "quantization")
 """The scale of the cells as a power of 2, that of the usual clip of 10 first."""
-
-_MOST_RAW: Final = 127
 
 PLAIN: Final[Mapping[str, Setting]] = {
     "peephole": False,
@@ -65,7 +68,7 @@ def integer_settings(settings: Settings, rng: np.random.Generator) -> Settings:
     """Return drawn settings with a scale by which the result can be seen."""
     found = dict(settings)
     # A result is from -1 to 1.
-    found["output_scale"] = float(np.float32(rng.uniform(0.3, 1.2) / _MOST_RAW))
+    found["output_scale"] = float(np.float32(rng.uniform(0.3, 1.2) / MOST_RAW))
     if rng.random() < 3 / 4:
         found["output_zero_point"] = int(rng.integers(-30, 31))
     return found
@@ -95,12 +98,10 @@ def integer_values(
     for place, (kind, shape) in tensors.items():
         if kind == "weights":
             recurrent = at.recurrent <= place < at.recurrent + 4
-            usual = (shown if recurrent else given) * _MOST_RAW
-            share = (1.0, 1.0, 2.0, 0.3)[int(rng.integers(4))]
-            scales[place] = float(np.float32(share / (usual * sqrt(shape[-1]) * _MOST_RAW)))
-            raw = rng.integers(-_MOST_RAW, _MOST_RAW, shape, np.int8, endpoint=True)
-            value = GraphValue("int8", shape, Quantization((scales[place],)))
-            found[place] = value.constant(raw)
+            usual = (shown if recurrent else given) * MOST_RAW
+            scale = float(np.float32(weight_size(shape, rng) / (usual * MOST_RAW)))
+            scales[place] = scale
+            found[place] = int8_weights(shape, scale, rng)
         elif kind == "float":
             scale = float(np.float32(given * scales[at.weights + place - at.bias]))
             raw = np.round(rng.uniform(-1, 1, shape) / scale)

@@ -19,7 +19,14 @@ from edgeflare.conform.specification.activation_tensors import (
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.exact_answer import ExactAnswers, reals, steps
-from edgeflare.conform.specification.model_parts import RESULT, ModelParts, OptionOf, Place, SizeOf
+from edgeflare.conform.specification.model_parts import (
+    ASYMMETRIC_INPUTS,
+    RESULT,
+    ModelParts,
+    OptionOf,
+    Place,
+    SizeOf,
+)
 from edgeflare.conform.specification.operand import Operands, Options, Reals, Results, Shape
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
@@ -49,10 +56,8 @@ RecurrentTensors = Mapping[int, RecurrentTensor]
 """Tensors by their places among the operands."""
 
 _TIME_MAJOR: Final = Choice("time_major", (False, True))
-_ASYMMETRIC = OptionOf(
-    Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
-)
-_MOST_RAW: Final = 127
+MOST_RAW: Final = 127
+"""The greatest raw value of int8 weights, which are symmetric."""
 
 
 class SequenceSize(SizeOf):
@@ -140,7 +145,7 @@ class RecurrentOperator(OperatorSpecification):
 
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
-        return (*self.places, _ASYMMETRIC) if type_ == DYNAMIC else self.places
+        return (*self.places, ASYMMETRIC_INPUTS) if type_ == DYNAMIC else self.places
 
     def read_type(self, parts: ModelParts) -> str:
         """Return the type; UnknownOperatorForm if there is none."""
@@ -185,12 +190,10 @@ class RecurrentOperator(OperatorSpecification):
             elif kind == "given":
                 parts.tensors[at] = plain
             elif kind == "weights" and type_ == DYNAMIC:
-                scale = np.float32(_size(shape, rng) / _MOST_RAW)
-                value = GraphValue("int8", shape, Quantization((float(scale),)))
-                raw = rng.integers(-_MOST_RAW, _MOST_RAW, shape, np.int8, endpoint=True)
-                parts.tensors[at] = value.constant(raw)
+                scale = float(np.float32(weight_size(shape, rng) / MOST_RAW))
+                parts.tensors[at] = int8_weights(shape, scale, rng)
             else:
-                size = _size(shape, rng) if kind == "weights" else 1.0
+                size = weight_size(shape, rng) if kind == "weights" else 1.0
                 parts.tensors[at] = plain.constant(rng.uniform(-size, size, shape))
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
@@ -257,7 +260,13 @@ def _joined(steps: list[Reals], stepwise: bool, time_major: bool) -> Reals:
     return np.stack(steps, axis=0 if time_major else 1)
 
 
-def _size(shape: Shape, rng: np.random.Generator) -> float:
+def weight_size(shape: Shape, rng: np.random.Generator) -> float:
     """Return the size of weights, with which sums are mostly of the size of one value."""
     size = (1.0, 1.0, 2.0, 0.3)[int(rng.integers(4))]
     return size / sqrt(shape[-1]) if len(shape) > 1 else size
+
+
+def int8_weights(shape: Shape, scale: float, rng: np.random.Generator) -> GraphValue:
+    """Return drawn weights of int8 with one scale."""
+    raw = rng.integers(-MOST_RAW, MOST_RAW, shape, np.int8, endpoint=True)
+    return GraphValue("int8", shape, Quantization((scale,))).constant(raw)

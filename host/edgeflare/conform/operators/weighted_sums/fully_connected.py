@@ -22,7 +22,14 @@ from edgeflare.conform.specification.activation_tensors import (
     INT16X4,
     UnknownOperatorForm,
 )
-from edgeflare.conform.specification.model_parts import ModelParts, OptionOf, Place, ShapeOf, SizeOf
+from edgeflare.conform.specification.model_parts import (
+    ASYMMETRIC_INPUTS,
+    ModelParts,
+    OptionOf,
+    Place,
+    ShapeOf,
+    SizeOf,
+)
 from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
@@ -43,9 +50,6 @@ _VERSIONS = {INT8: 4, ASYMMETRIC: 4, INT8X4: 10, INT16X4: 13}
 
 _ROUNDING_INPUTS = (DYNAMIC, DYNAMIC4)
 """Types whose option says how inputs are rounded."""
-_ASYMMETRIC = OptionOf(
-    Choice("asymmetric_inputs", (False, True)), "asymmetricQuantizeInputs", default=False
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ class _FullyConnected(WeightedSum):
     def places_of(self, type_: str) -> tuple[Place, ...]:
         """Return the places of all parameters of a type."""
         known = super().places_of(type_)
-        return (*known, _ASYMMETRIC) if type_ in _ROUNDING_INPUTS else known
+        return (*known, ASYMMETRIC_INPUTS) if type_ in _ROUNDING_INPUTS else known
 
     def result_shape(self, configuration: Configuration) -> Shape:
         """Return the shape of the result."""

@@ -139,7 +139,7 @@ def weight_parameters(type_: str) -> tuple[OperatorParameter, ...]:
 
 
 _LEAST_RATIO = 2.0**-5
-"""Least ratio of the smallest to the largest scale of a weight's channels."""
+"""Least ratio of the smallest to the largest scale of a weight's channels, or blocks."""
 
 
 def weights_value(
@@ -163,27 +163,36 @@ def weights_value(
     dtype = SUM_TYPES[type_].weights
     if dtype == "float32":
         return GraphValue(dtype, shape).constant(rng.uniform(-1, 1, shape))
-    scale = number(configuration, "weight_scale")
+    quantization = _weight_quantization(type_, shape, axis, configuration, rng)
     lowest, highest = weight_limits(type_)
-    raw = held_as(dtype)
+    raw = rng.integers(lowest, highest, shape, held_as(dtype), endpoint=True)
+    return GraphValue(dtype, shape, quantization).constant(raw)
+
+
+def _weight_quantization(
+    type_: str,
+    shape: tuple[int, ...],
+    axis: int,
+    configuration: Configuration,
+    rng: np.random.Generator,
+) -> Quantization:
+    """Return how drawn weights are quantized; see `weights_value`."""
+    scale = number(configuration, "weight_scale")
     if SUM_TYPES[type_].zero_point:
-        zero_point = whole(configuration, "weight_zero_point")
-        value = GraphValue(dtype, shape, Quantization((scale,), zero_point))
-        return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
+        return Quantization((scale,), whole(configuration, "weight_zero_point"))
     if SUM_TYPES[type_].blocks:
         block = whole(configuration, "block_size")
-        ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, prod(shape) // block)
-        ratios[int(rng.integers(len(ratios)))] = 1.0
-        known = Quantization(tuple(_short(ratios * scale).tolist()), block=block)
-        value = GraphValue(dtype, shape, known)
-        return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
-    ratios = np.ones(1)
-    if axis >= 0:
-        ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, shape[axis])
-        ratios[int(rng.integers(shape[axis]))] = 1.0
-    scales = tuple(np.float32(ratios * scale).tolist())
-    value = GraphValue(dtype, shape, Quantization(scales, 0, max(axis, 0)))
-    return value.constant(rng.integers(lowest, highest, shape, raw, endpoint=True))
+        ratios = _scale_ratios(prod(shape) // block, rng)
+        return Quantization(tuple(_short(ratios * scale).tolist()), block=block)
+    ratios = _scale_ratios(shape[axis], rng) if axis >= 0 else np.ones(1)
+    return Quantization(tuple(np.float32(ratios * scale).tolist()), 0, max(axis, 0))
+
+
+def _scale_ratios(count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return drawn ratios of scales to the greatest of them."""
+    ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, count)
+    ratios[int(rng.integers(count))] = 1.0
+    return ratios
 
 
 def weight_limits(type_: str) -> tuple[int, int]:
