@@ -16,11 +16,7 @@ from edgeflare.conform.graphs.commonness import FIRST_TYPES, covering_order, lat
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph
 from edgeflare.conform.graphs.kept_states import KEEPING
-from edgeflare.conform.graphs.operator_variants import (
-    DrawnGraph,
-    OperatorVariants,
-    Variant,
-)
+from edgeflare.conform.graphs.operator_variants import DrawnGraph, OperatorVariants, Variant
 from edgeflare.conform.graphs.pair_trees import PairTrees
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
 from edgeflare.conform.graphs.residual_graphs import ResidualGraphs
@@ -139,7 +135,7 @@ class GraphDrawing:
 
     def _residuals(self) -> Iterator[DrawnGraph]:
         """Yield what common operators make added to what they read, joined, and in variables."""
-        residual = ResidualGraphs(self._rng, self._graphs, self._variants)
+        residual = ResidualGraphs(self._variants, self._ways)
         for cell in self._shuffled([cell for cell in self._cells if lateness(cell) == 0]):
             yield from residual.sums(cell)
             yield from residual.concatenations(cell)

@@ -10,12 +10,7 @@ import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.packing_arm import run_padded
-from edgeflare.conform.operator_graph import (
-    ABSENT,
-    GraphNode,
-    OperatorGraph,
-    Values,
-)
+from edgeflare.conform.operator_graph import ABSENT, GraphNode, OperatorGraph, Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,15 @@ Invocation = Literal[
 """How a graph is invoked: its rows in their order, or backwards, or on other threads; or an
 operator with a state, which goes on from row to row."""
 
+_BACKWARDS: Invocation = "in another order"
 _THREADED: Invocation = "on another number of threads"
 _KEPT: Invocation = "again without a reset of its state"
 
-_LEAST: Mapping[Invocation, int] = {"": 0, "in another order": 3, _THREADED: 2, _KEPT: 1}
+_LEAST: Mapping[Invocation, int] = {"": 0, _BACKWARDS: 3, _THREADED: 2, _KEPT: 1}
 """Operators of a graph from which on it is invoked so: no smaller one was ever seen to mind its
 order, and on an accelerator that takes as long as another pair."""
 
-INVOCATIONS: tuple[Invocation, ...] = ("", "in another order", _THREADED, _KEPT)
+INVOCATIONS: tuple[Invocation, ...] = ("", _BACKWARDS, _THREADED, _KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
             for at, trace in enumerate(traces)
             if trace.expected(models[at].graph) is not None
             and not found[at].fails
-            and (len(models[at].graph.nodes) >= _LEAST[invocation])
+            and len(models[at].graph.nodes) >= _LEAST[invocation]
             and (invocation != _KEPT or joined(models[at]) is not None)
         ]
         several = [models[at] for at in places]
@@ -229,7 +230,7 @@ def _answers(
     """Return an arm's answers to graphs, in the order of their rows however they are invoked."""
     if invocation == _THREADED:
         arm = arm.on_other_threads() or arm
-    backwards = invocation == "in another order"
+    backwards = invocation == _BACKWARDS
     asked = [_backwards(model) if backwards else model for model in models]
     answers = [by_arm[arm.name] for by_arm in run_padded([arm], asked)]
     if not backwards:

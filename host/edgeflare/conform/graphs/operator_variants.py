@@ -26,6 +26,9 @@ from edgeflare.conform.specification.activation_tensors import DTYPES
 SHAPES: Final = ((1, 4, 4, 8), (1, 8), (2, 3, 4), (6,))
 """Shapes of what is given, those first that most operators and all accelerators take."""
 
+BATCHES: Final = ((3, 4, 4, 8), (5, 8))
+"""Shapes of batches, that of images first."""
+
 _QUANTIZATIONS: Final[Mapping[str, Quantization]] = {
     "int8": Quantization((0.0625,), -3),
     "uint8": Quantization((0.0625,), 125),
@@ -125,7 +128,11 @@ class OperatorVariants:
         return variant if fault else Variant(replace(node, configuration=drawn), twice=True)
 
     def reading(
-        self, builder: GraphBuilder, variant: Variant, reads: Mapping[int, int]
+        self,
+        builder: GraphBuilder,
+        variant: Variant,
+        reads: Mapping[int, int],
+        tries: int = TRIES,
     ) -> tuple[int, ...] | None:
         """Add an operator that reads some tensors, with other settings if its own do not fit.
 
@@ -133,13 +140,14 @@ class OperatorVariants:
             builder: the graph that grows.
             variant: the operator.
             reads: the tensors that it reads, by which of its operands they are.
+            tries: draws of other settings at most.
 
         Returns:
             The tensors that it writes; None, with nothing added, where it cannot read them.
 
         """
         written = builder.add(variant.node, reads)
-        for _ in range(TRIES):
+        for _ in range(tries):
             drawn = drawn_configuration(variant.node.cell, self.rng)
             if written is not None or drawn is None or variant.twice:
                 break

@@ -90,6 +90,11 @@ class _GrownTrees:
         self.read.update(read)
 
     @property
+    def cells(self) -> list[Cell]:
+        """The operators and their types, in their order."""
+        return [variant.node.cell for variant in self.variants]
+
+    @property
     def is_full(self) -> bool:
         """Whether there is no room for another pair."""
         return len(self.variants) > _MOST_NODES - 2
@@ -238,7 +243,7 @@ class PairTrees:
             while ends and len(trees.variants) < _MOST_NODES:
                 end = ends.popleft()
                 any(self._extend(trees, ends, end, use) for use in self._uses_left(trees, end))
-            self._met.update(pair_uses(_cells(trees.variants), trees.drawn()[1].graph))
+            self._met.update(pair_uses(trees.cells, trees.drawn()[1].graph))
             return trees
         return None
 
@@ -323,7 +328,3 @@ def fitting_pairs(
         written = {graphs.result(variant.node).dtype for variant in several}
         for dtype in sorted(written):
             yield from ((cell, taker) for taker in readers[dtype])
-
-
-def _cells(variants: Sequence[Variant]) -> list[Cell]:
-    return [variant.node.cell for variant in variants]

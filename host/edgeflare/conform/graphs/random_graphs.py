@@ -14,13 +14,13 @@ from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.graphs.graph_arrangement import VIEWS
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
 from edgeflare.conform.graphs.operator_variants import (
+    BATCHES,
     SHAPES,
     DrawnGraph,
     OperatorVariants,
     Variant,
     base_value,
 )
-from edgeflare.conform.graphs.residual_graphs import BATCHES
 from edgeflare.conform.specification.activation_tensors import DTYPES
 
 _FIRST_VIEW: Final = 2 / 3

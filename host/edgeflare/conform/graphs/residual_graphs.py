@@ -12,16 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
-from edgeflare.conform.drafts.cells import Cell, cell_parameters, drawn_configuration, with_setting
-from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs, node_fed
+from edgeflare.conform.drafts.cells import Cell, cell_parameters, with_setting
+from edgeflare.conform.drafts.draft import DraftNode, node_fed
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
-from edgeflare.conform.graphs.operator_variants import DrawnGraph, Variant, base_value
+from edgeflare.conform.graphs.operator_variants import (
+    BATCHES,
+    DrawnGraph,
+    OperatorVariants,
+    Variant,
+    base_value,
+)
 from edgeflare.conform.operator_graph import GraphValue
-
-BATCHES: Final = ((3, 4, 4, 8), (5, 8))
-"""Shapes of batches, that of images first."""
 
 _TRIES: Final = 16
 """Draws of an operator until it takes what it is to be fed with."""
@@ -32,15 +33,13 @@ class ResidualGraphs:
     """Draws sums, concatenations and variables.
 
     Attributes:
-        rng: every draw.
-        graphs: builds operators.
         variants: the ways in which each operator is tried.
+        ways: draws settings.
 
     """
 
-    rng: np.random.Generator
-    graphs: NodeGraphs
     variants: Mapping[Cell, Sequence[Variant]]
+    ways: OperatorVariants
 
     def sums(self, cell: Cell) -> Iterator[DrawnGraph]:
         """Yield sums of a tensor and of what an operator makes of it, in both orders.
@@ -52,18 +51,18 @@ class ResidualGraphs:
         if plain is None or add is None:
             return
         for shape in BATCHES:
-            builder = GraphBuilder(self.rng, self.graphs)
+            builder = GraphBuilder(self.ways.rng, self.ways.graphs)
             given = builder.give(base_value(cell[1], shape))
             made = self._kept(builder, plain.node, given)
             if made is None:
                 continue
             again = builder.copy()
-            written = self._added(builder, add.node, {0: given, 1: made})
+            written = self._added(builder, add, {0: given, 1: made})
             if written is not None:
                 yield (plain, add), builder.posed(written)
             second = self._kept(again, plain.node, made)
             if second is not None:
-                written = self._added(again, add.node, {0: second, 1: made})
+                written = self._added(again, add, {0: second, 1: made})
                 if written is not None:
                     yield (plain, plain, add), again.posed((second, *written))
             return
@@ -73,13 +72,13 @@ class ResidualGraphs:
         plain, joined = self._first(cell), self._first(("CONCATENATION", cell[1]))
         if plain is None or joined is None:
             return
-        builder = GraphBuilder(self.rng, self.graphs)
+        builder = GraphBuilder(self.ways.rng, self.ways.graphs)
         made = builder.add_first(plain.node, twice=plain.twice)
         if made is None:
             return
-        written = self._added(builder, joined.node, {0: made[0], 1: made[0]})
+        written = self._added(builder, joined, {0: made[0], 1: made[0]})
         if written is not None:
-            beside = made if self.rng.random() < 1 / 2 else ()
+            beside = made if self.ways.rng.random() < 1 / 2 else ()
             yield (plain, joined), builder.posed((*beside, *written))
 
     def variables(self, cell: Cell) -> Iterator[DrawnGraph]:
@@ -91,7 +90,7 @@ class ResidualGraphs:
         if plain is None or variable is None:
             return
         for shape in BATCHES:
-            builder = GraphBuilder(self.rng, self.graphs)
+            builder = GraphBuilder(self.ways.rng, self.ways.graphs)
             given = builder.give(base_value(cell[1], shape))
             tensors = [given]
             for node in (plain.node, variable.node, plain.node, variable.node):
@@ -111,16 +110,10 @@ class ResidualGraphs:
         return next(iter(self.variants.get(cell, ())), None)
 
     def _added(
-        self, builder: GraphBuilder, node: DraftNode, reads: Mapping[int, int]
+        self, builder: GraphBuilder, variant: Variant, reads: Mapping[int, int]
     ) -> tuple[int, ...] | None:
-        """Add an operator, with other settings if its own do not take what it is to read."""
-        written = builder.add(node, reads)
-        for _ in range(_TRIES):
-            drawn = drawn_configuration(node.cell, self.rng)
-            if written is not None or drawn is None:
-                break
-            written = builder.add(replace(node, configuration=drawn), reads)
-        return written
+        """Add an operator of two operands, which are other tensors than its variant says."""
+        return self.ways.reading(builder, replace(variant, twice=False), reads, _TRIES)
 
     def _kept(self, builder: GraphBuilder, node: DraftNode, read: int) -> int | None:
         """Add an operator whose result is as what it reads, and return its first result."""
@@ -134,7 +127,7 @@ class ResidualGraphs:
         Settings are changed one by one, to what brings the result nearer, or is simpler and brings
         it no further away.
         """
-        now = node_fed(node, {0: value}, self.graphs)
+        now = node_fed(node, {0: value}, self.ways.graphs)
         if now is None:
             return None
         for parameter in cell_parameters(node.cell):
@@ -143,7 +136,7 @@ class ResidualGraphs:
                     return now
                 drawn = with_setting(node.cell, now.configuration, parameter.name, setting)
                 other = None if drawn is None else replace(now, configuration=drawn)
-                fed = None if other is None else node_fed(other, {0: value}, self.graphs)
+                fed = None if other is None else node_fed(other, {0: value}, self.ways.graphs)
                 plain = setting == parameter.simplest
                 if fed is not None and self._apart(fed, value) < apart + plain:
                     now = fed
@@ -151,7 +144,7 @@ class ResidualGraphs:
 
     def _apart(self, node: DraftNode, value: GraphValue) -> int:
         """Return in how many ways the result of an operator differs from a tensor."""
-        result = self.graphs.result(node)
+        result = self.ways.graphs.result(node)
         if result.dtype != value.dtype or len(result.shape) != len(value.shape):
             return len(value.shape) + 1
         return sum(one != other for one, other in zip(result.shape, value.shape, strict=True))
