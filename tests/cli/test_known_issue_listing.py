@@ -9,7 +9,7 @@ from edgeflare.cli import known_issue_listing
 from edgeflare.cli.known_issue_listing import issue_of_operator, probed_devices
 from edgeflare.conform.findings.known_issues import known_issues
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.conform.issue_probe import probe_model
+from edgeflare.conform.issue_reproduction import probe_model
 from edgeflare.devices.profile import EMULATED_ALL, Profile
 from edgeflare.errors import InfrastructureError
 from edgeflare.trust import KEPT_ONLY

@@ -13,7 +13,7 @@ from edgeflare import __version__
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.known_issues import known_issues
-from edgeflare.conform.issue_probe import probed_issues
+from edgeflare.conform.issue_reproduction import probed_issues
 from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.runtime_arms import (
     RuntimeArm,

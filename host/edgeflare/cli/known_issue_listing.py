@@ -16,7 +16,7 @@ from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue, known_issues
 from edgeflare.conform.graphs.wrong_part import WrongPart
-from edgeflare.conform.issue_probe import ProbedIssue, ProbeOutcome, probed_issues
+from edgeflare.conform.issue_reproduction import ProbedIssue, ProbeOutcome, probed_issues
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import linked_issue
 from edgeflare.conform.runtime_arms import runtime_arms

@@ -34,6 +34,11 @@ RESULT: Final = re.compile(r"(\d{1,2})(?:\.(\d))?")
 """A result of an operator: "0" is the first of the first one, "0.1" its second."""
 
 
+def _require_times(times: int) -> None:
+    if not 1 <= times <= 10:
+        raise UserError(f"times is {times}: write 1 to 10")
+
+
 @dataclass(frozen=True, slots=True)
 class IssueProbe:
     """A least model of one operator that shows an issue, as `edgeflare conform` builds it.
@@ -56,8 +61,7 @@ class IssueProbe:
         """Refuse what is out of bounds."""
         if not 0 <= self.constants < 2**32:
             raise UserError(f"constants is {self.constants}: write a whole number below 2^32")
-        if not 1 <= self.times <= 10:
-            raise UserError(f"times is {self.times}: write 1 to 10")
+        _require_times(self.times)
         if len(self.settings) > _MOST_SETTINGS:
             raise UserError(f"settings are {len(self.settings)}, more than {_MOST_SETTINGS}")
 
@@ -157,8 +161,7 @@ class GraphProbe:
 
     def __post_init__(self) -> None:
         """Refuse what is out of bounds, and results that are not there when they are read."""
-        if not 1 <= self.times <= 10:
-            raise UserError(f"times is {self.times}: write 1 to 10")
+        _require_times(self.times)
         if not 1 <= len(self.operators) <= _MOST_OPERATORS or not self.outputs:
             raise UserError(f"write 1 to {_MOST_OPERATORS} operators, and outputs")
         reads = [(at, name) for at, each in enumerate(self.operators) for name in each.reads]

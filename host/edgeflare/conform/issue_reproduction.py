@@ -1,12 +1,12 @@
-"""Known issues tried on kernels: the least model of each, judged by exact arithmetic.
+"""Known issues reproduced on kernels: the probe of each, judged by exact arithmetic.
 
-One of several operators is held to these one by one on the same kernels.
+A probe of several operators is held to these one by one on the same kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -132,15 +132,15 @@ def _operator(
     results: list[tuple[int, ...]],
 ) -> tuple[DraftNode, dict[int, int]]:
     """Return an operator, and the tensors that it reads by which of its operands they are."""
-    settings = operator.probe.configuration
-    node = DraftNode(operator.operator, operator.type, settings, operator.constants, ())
+    node = DraftNode(
+        operator.operator, operator.type, operator.probe.configuration, operator.constants, ()
+    )
     operands = builder.graphs.operands(node)
     for name, value in zip(operator.reads, operands, strict=False):
         if name not in given and not RESULT.fullmatch(name):
             given[name] = builder.give(value)
     reads = {at: _tensor(name, given, results) for at, name in enumerate(operator.reads)}
-    sources = (FRESH,) * len(operands)
-    return DraftNode(node.operator, node.type, settings, operator.constants, sources), reads
+    return replace(node, sources=(FRESH,) * len(operands)), reads
 
 
 def _tensor(name: str, given: dict[str, int], results: list[tuple[int, ...]]) -> int:

@@ -13,7 +13,7 @@ from edgeflare.conform.findings.issue_probes import GraphProbe, ProbedOperator
 from edgeflare.conform.findings.known_issues import KnownIssue, known_issues
 from edgeflare.conform.graphs.graph_arrangement import arrangement
 from edgeflare.conform.graphs.graph_verdict import invocation_told, judged_on
-from edgeflare.conform.issue_probe import probed_graph, probed_issues
+from edgeflare.conform.issue_reproduction import probed_graph, probed_issues
 from edgeflare.errors import UserError
 
 SHIPPED = [issue for issue in known_issues() if issue.graph is not None]
