@@ -121,6 +121,18 @@ def test_a_rate_is_not_shown_beside_answers_that_end_a_survey_before_it_was_esti
     ]
 
 
+def test_graphs_are_counted_apart_from_single_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgeflare.cli.progress.LINE_SECONDS", 0.0)
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.conformed(2_000, (515, 531), 4)
+        observer.graphs_tried(1_200, (93, 531), 1)
+    assert said.getvalue().splitlines() == [
+        "operators 515/531 · 2,000 models · 4 found",
+        "graphs 1,200 · 93 of 531 operators in them · 1 failing",
+    ]
+
+
 def test_a_line_says_that_rare_events_begin() -> None:
     said = io.StringIO()
     with observe(Console(file=said)) as observer:

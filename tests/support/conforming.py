@@ -209,6 +209,10 @@ class SeenProgress:
         """Remember a round."""
         self.rounds.append((models, *cells, failing))
 
+    def graphs_tried(self, graphs: int, cells: tuple[int, int], failing: int) -> None:
+        """Remember graphs as a round."""
+        self.rounds.append((graphs, *cells, failing))
+
     def shrunk(self, done: int, total: int) -> None:
         """Remember how far shrinking is."""
         self.shrinking.append((done, total))

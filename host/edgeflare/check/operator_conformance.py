@@ -103,6 +103,9 @@ class _Progress:
         """See that a round has ended."""
         self._progress(min(models, self._models), self._models)
 
+    def graphs_tried(self, graphs: int, cells: tuple[int, int], failing: int) -> None:
+        """See that graphs were run, which a check does not draw."""
+
     def shrunk(self, done: int, total: int) -> None:
         """See that findings were shrunk; that is quick here."""
 

@@ -153,6 +153,12 @@ class ProgressDisplay(ABC):
         note = f"{models:,} models · {failing} found"
         self._show(_Shown("operators", covered, of, note, f"{covered}/{of}", ended=False))
 
+    def graphs_tried(self, graphs: int, cells: tuple[int, int], failing: int) -> None:
+        """Show how many graphs of operators were run, and of how many operators."""
+        answering, of = cells
+        note = f"{answering} of {of} operators in them · {failing} failing"
+        self._show(_Shown("graphs", answering, of, note, f"{graphs:,}", ended=False))
+
     def shrunk(self, done: int, total: int) -> None:
         """Show how many findings were shrunk."""
         self.worked("shrink", done, total)

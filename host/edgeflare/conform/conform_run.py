@@ -65,6 +65,9 @@ _LAST_ROUNDS: Final = 10
 class ConformObserver(RoundObserver, ShrinkObserver, Protocol):
     """Receives the progress of a conformance run."""
 
+    def graphs_tried(self, graphs: int, cells: tuple[int, int], failing: int) -> None:
+        """See how many graphs were run, how many cells answer of how many, how many graphs fail."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConformanceRun:
@@ -126,7 +129,7 @@ def run_conformance(
     if request.graphs != "none" and ending.cut_short is None:
         if run.reading is not None and run.reading.graph is not None:
             drawn.try_model(run.reading.graph, run.seeds, whole, rounds.clock)
-        stopped_by = _draw_graphs(drawn, rounds, request, ending)
+        stopped_by = _draw_graphs(drawn, rounds, request, ending, observer)
         rounds.state.graphs = drawn.tried
     findings = found_findings(
         *(rounds, drawn.failing, run.directory, _known(run)),
@@ -210,7 +213,11 @@ class _NotedShrinking:
 
 
 def _draw_graphs(
-    graphs: GraphRounds, rounds: ConformRounds, request: ConformRequest, ending: _Ending
+    graphs: GraphRounds,
+    rounds: ConformRounds,
+    request: ConformRequest,
+    ending: _Ending,
+    observer: ConformObserver,
 ) -> StoppedBy:
     """Draw graphs until their number or their time is reached; return why it ended."""
     drawn, most = 0, request.models if request.graphs == "only" else None
@@ -225,7 +232,7 @@ def _draw_graphs(
         if not count:
             return "nothing left"
         drawn += count
-        rounds.observer.conformed(rounds.state.models + drawn, graphs.cells, len(graphs.failing))
+        observer.graphs_tried(drawn, graphs.cells, len(graphs.failing))
     return "models"
 
 

@@ -142,6 +142,10 @@ def test_graphs_are_spoken_of_where_they_were_tried() -> None:
     said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage, graphs=graphs))
     assert said.endswith(" 1,200 graphs tried, of 1 pair of operators.")
     assert "all (0 of 0) of operators and types" in said
+    alone = msgspec.structs.replace(graphs, pairs=0)
+    assert coverage_sentence(msgspec.structs.replace(document, graphs=alone)).endswith(
+        " 1,200 graphs tried."
+    )
 
 
 def test_what_was_tried_of_a_model_is_told_of() -> None:

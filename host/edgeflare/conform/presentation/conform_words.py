@@ -47,8 +47,8 @@ def headline(document: ConformDocument) -> str:
     tried_models = count_of(document.models, "model")
     where = f"in {tried_models} of {cells_of(document.coverage.cells.covered)}"
     if document.graphs is not None and document.request.graphs == "only":
-        pairs = count_of(document.graphs.pairs, "pair")
-        where = f"in {count_of(document.graphs.tried, 'graph')} of {pairs} of operators"
+        pairs = f"{count_of(document.graphs.pairs, 'pair')} of " if document.graphs.pairs else ""
+        where = f"in {count_of(document.graphs.tried, 'graph')} of {pairs}operators"
     tried, model = "", document.model
     if model is not None:
         tried = f"{tried_words(model, 'was')}; "
@@ -241,8 +241,8 @@ def coverage_sentence(document: ConformDocument) -> str:
     ]
     said = f"Covered, of what the device takes: {', '.join(parts)}."
     if (graphs := document.graphs) is not None:
-        pairs = count_of(graphs.pairs, "pair")
-        said += f" {count_of(graphs.tried, 'graph')} tried, of {pairs} of operators."
+        pairs = f", of {count_of(graphs.pairs, 'pair')} of operators" if graphs.pairs else ""
+        said += f" {count_of(graphs.tried, 'graph')} tried{pairs}."
     return said
 
 
