@@ -19,11 +19,9 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm
-from edgeflare.core.seeds import Seeds
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
@@ -52,6 +50,7 @@ from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judgement import Change, accuracy_change, figures
 from edgeflare.repair.judging.judgement_inputs import (
+    FRESH,
     PARTS,
     JudgedSet,
     Labels,
@@ -59,11 +58,19 @@ from edgeflare.repair.judging.judgement_inputs import (
     split_seeds,
     true_labels,
 )
+from edgeflare.repair.labelled_repair import (
+    CHOOSE,
+    JUDGE,
+    LabelledInputs,
+    any_seed_ids,
+    labelled_document,
+    labelled_parts,
+)
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
-from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
+from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_output import ORIGINAL
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
+from edgeflare.repair.repair_run import RepairOutcome, repair_plan
 from edgeflare.statistics.binomial import sign_test
 
 STEPS: Final = 200
@@ -80,12 +87,6 @@ _CALIBRATING = 500
 
 _SURE = 0.05
 _BEFORE, _PLAIN, _FOUND = "before", "plain", "archrepair"
-_CHOOSE, _JUDGE, _FRESH = "choose", "judge", "fresh"
-"""Parts of the inputs, as the figures of a model name them."""
-
-_Inputs = tuple[NDArray[np.generic], Labels]
-"""Inputs and their labels."""
-
 _Answers = Mapping[str, tuple[Sequence[Answer], Sequence[Answer]]]
 """What a float model and its compressed form answer, by part of the inputs."""
 
@@ -160,14 +161,9 @@ def _opened(
     content = read_model_file(original)
     classifier = TrainedClassifier(content, str(original))
     split = split_seeds(labels, np.random.default_rng(request.rng_seed))
-    inputs = np.asarray(opened.seeds.inputs)
-    parts = {_CHOOSE: split.choose, _JUDGE: split.judge}
-    judged = {part: (inputs[places], labels[places]) for part, places in parts.items()}
-    fresh: Seeds | None = fresh_seeds(opened, request)
-    if fresh is not None:
-        judged[_FRESH] = np.asarray(fresh.inputs), true_labels(opened, fresh)
+    judged = labelled_parts(opened, request, labels, {CHOOSE: split.choose, JUDGE: split.judge})
     ids = [opened.seeds.seed_ids[place] for place in split.fit.tolist()]
-    rows = opened.panel.rows(Arm.ORIGINAL, inputs[split.fit], ids)
+    rows = opened.panel.rows(Arm.ORIGINAL, np.asarray(opened.seeds.inputs)[split.fit], ids)
     return _Repair(
         opened,
         request,
@@ -214,7 +210,7 @@ class _Repair:
     request: RepairRequest
     split: SeedSplit
     candidates: FloatCandidates
-    judged: Mapping[str, _Inputs]
+    judged: Mapping[str, LabelledInputs]
 
     @property
     def _suspects(self) -> int:
@@ -241,15 +237,15 @@ class _Repair:
             self.candidates.content, read_model_file(self.opened.pair.compressed)
         )
         chosen = chosen_candidate(self._choices(made))
-        change, gains, why = self._verdict(before, made, chosen)
-        written = chosen if gains else None
+        best = next((each for each in made if each.tried.name == chosen), None)
+        change, gains, why = self._verdict(before, best)
+        written = best if gains else None
         rows = [self._row(_BEFORE, before, ())]
         rows += [
             self._row(each.tried.name, each.answers, each.connections)
             for each in made
             if each.answers is not None
         ]
-        best = next((each for each in made if each.tried.name == chosen), None)
         repair = ArchitectureRepair(
             steps=self.candidates.steps,
             rate=self.candidates.pace.rate,
@@ -259,11 +255,21 @@ class _Repair:
             best_trial=blocks.best_trial,
             rows=tuple(rows),
             change=change,
-            devices=self._on_devices(best) if best is not None and written else (),
-            original=ORIGINAL if written else None,
+            devices=() if written is None else self._on_devices(written),
+            original=None if written is None else ORIGINAL,
         )
-        document = self._document(made, repair, written, why)
-        return RepairOutcome(document, None if best is None or not written else best.candidate)
+        document = labelled_document(
+            self.opened,
+            self.request,
+            self.split,
+            [each.tried for each in made],
+            None if written is None else written.tried.name,
+            why,
+        )
+        return RepairOutcome(
+            structs.replace(document, architecture=repair),
+            None if written is None else written.candidate,
+        )
 
     def _tried(
         self, name: str, make: Callable[[StepProgress], TrainedNetwork], progress: StepProgress
@@ -306,15 +312,11 @@ class _Repair:
             with open_candidate(content, self.opened) as model:
                 sides.append(
                     {
-                        part: model.answers(inputs, self._ids(len(inputs)))
+                        part: model.answers(inputs, any_seed_ids(self.opened, len(inputs)))
                         for part, (inputs, _) in self.judged.items()
                     }
                 )
         return {part: (sides[0][part], sides[1][part]) for part in self.judged}
-
-    def _ids(self, count: int) -> list[int]:
-        """Return a seed for each input: a model with one input has nothing else of a seed."""
-        return [self.opened.seeds.seed_ids[0]] * count
 
     def _row(
         self, name: str, answers: _Answers, connections: tuple[FoundConnection, ...]
@@ -329,28 +331,25 @@ class _Repair:
         return ArchitectureRow(
             name=name,
             connections=connections,
-            choose=by_part[_CHOOSE],
-            judge=by_part[_JUDGE],
-            fresh=by_part.get(_FRESH),
+            choose=by_part[CHOOSE],
+            judge=by_part[JUDGE],
+            fresh=by_part.get(FRESH),
         )
 
     def _choices(self, made: Sequence[_Made]) -> dict[str, NDArray[np.bool_]]:
         """Return where the candidates within the limits are right on the seeds that choose."""
-        labels = self.judged[_CHOOSE][1]
+        labels = self.judged[CHOOSE][1]
         return {
-            each.tried.name: _right(each.answers[_CHOOSE][1], labels)
+            each.tried.name: _right(each.answers[CHOOSE][1], labels)
             for each in made
             if each.candidate is not None and each.answers is not None
         }
 
-    def _verdict(
-        self, before: _Answers, made: Sequence[_Made], chosen: str | None
-    ) -> tuple[Change | None, bool, str]:
+    def _verdict(self, before: _Answers, best: _Made | None) -> tuple[Change | None, bool, str]:
         """Say whether the chosen candidate is to be written, by inputs that did not choose."""
-        best = next((each for each in made if each.tried.name == chosen), None)
         if best is None or best.answers is None:
             return None, False, "no candidate is within the limits"
-        held_out = [part for part in self.judged if part != _CHOOSE]
+        held_out = [part for part in self.judged if part != CHOOSE]
         labels = np.concatenate([self.judged[part][1] for part in held_out])
         sides = [
             [[answer for part in held_out for answer in of[part][arm]] for arm in (0, 1)]
@@ -360,8 +359,8 @@ class _Repair:
         old, new = (float(_right(side[1], labels).mean()) for side in sides)
         deviating = [sum(f.differs(g) for f, g in zip(*side, strict=True)) for side in sides]
         said = (
-            f"on {len(labels):,} held-out inputs the compressed model of {chosen} has {new:.2%}"
-            f" right instead of {old:.2%}, and {deviating[1]:,} instead of"
+            f"on {len(labels):,} held-out inputs the compressed model of {best.tried.name} has"
+            f" {new:.2%} right instead of {old:.2%}, and {deviating[1]:,} instead of"
             f" {deviating[0]:,} deviate from its own original"
         )
         if change.mended <= change.broken or change.p >= _SURE:
@@ -373,32 +372,11 @@ class _Repair:
 
     def _on(self, device: Device, best: _Made) -> CompressedOnDevice:
         assert best.candidate is not None and best.answers is not None  # noqa: S101, PT018 - chosen
-        inputs, labels = self.judged[_JUDGE]
+        inputs, labels = self.judged[JUDGE]
         with opened_on(device, best.candidate.content, self.opened) as (_, there):
-            answers = there.answers(inputs, self._ids(len(inputs)))
+            answers = there.answers(inputs, any_seed_ids(self.opened, len(inputs)))
         return CompressedOnDevice(
-            device=device.profile.name, judge=figures(best.answers[_JUDGE][0], answers, labels)
-        )
-
-    def _document(
-        self, made: Sequence[_Made], repair: ArchitectureRepair, written: str | None, why: str
-    ) -> RepairDocument:
-        pair = self.opened.pair
-        return RepairDocument(
-            edgeflare=__version__,
-            pair=PairToRepair.of(pair),
-            run=None,
-            devices=repaired_for(self.opened),
-            classes=tuple(pair.classes),
-            request=self.request,
-            seeds=self.split.sizes,
-            residual=None,
-            candidates=tuple(each.tried for each in made),
-            front=(),
-            chosen=written,
-            architecture=repair,
-            written=written is not None,
-            why=why,
+            device=device.profile.name, judge=figures(best.answers[JUDGE][0], answers, labels)
         )
 
 

@@ -14,9 +14,9 @@ from functools import cache, partial
 from time import monotonic
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.query import Arm
 from edgeflare.devices.device import Device
@@ -38,17 +38,26 @@ from edgeflare.repair.judging.fairness import (
     require_rates,
 )
 from edgeflare.repair.judging.judgement_inputs import (
+    FRESH,
     SeedSplit,
     decisions,
     split_seeds,
     true_labels,
 )
+from edgeflare.repair.labelled_repair import (
+    CHOOSE,
+    JUDGE,
+    LabelledInputs,
+    any_seed_ids,
+    labelled_document,
+    labelled_parts,
+)
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
-from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
+from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
-from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
+from edgeflare.repair.repair_run import RepairOutcome, repair_plan
 
 MOST_LOST = 0.01
 """The share of accuracy that a written candidate loses at most on held-out rows."""
@@ -67,12 +76,6 @@ _BEFORE = "before"
 _DISTILLED = "distilled-mean"
 _FMT = "fmt"
 _STEPS = (200, 600, 1800)
-
-_CHOOSE, _JUDGE, _FRESH = "choose", "judge", "fresh"
-"""Parts of the rows, as the figures of a model name them."""
-
-_Rows = tuple[NDArray[np.generic], Labels]
-"""Inputs and their labels."""
 
 _Make = Callable[[StepProgress], bytes]
 
@@ -132,13 +135,10 @@ def _opened(
     opened = open_pair(pair, repair_plan(None, profiles, request.limit), profiles, stack)
     require_seeds(pair.name, len(opened.seeds))
     labels = true_labels(opened, opened.seeds)
-    inputs, rng = np.asarray(opened.seeds.inputs), np.random.default_rng(request.rng_seed)
-    attribute, split = Attribute(inputs, request.groups), split_seeds(labels, rng)
-    parts = {_CHOOSE: np.concatenate([split.fit, split.choose]), _JUDGE: split.judge}
-    rows = {part: (inputs[places], labels[places]) for part, places in parts.items()}
-    fresh = fresh_seeds(opened, request)
-    if fresh is not None:
-        rows[_FRESH] = np.asarray(fresh.inputs), true_labels(opened, fresh)
+    attribute = Attribute(np.asarray(opened.seeds.inputs), request.groups)
+    split = split_seeds(labels, np.random.default_rng(request.rng_seed))
+    places = {CHOOSE: np.concatenate([split.fit, split.choose]), JUDGE: split.judge}
+    rows = labelled_parts(opened, request, labels, places)
     judging = _Judging(opened, attribute, split, rows, request)
     judging.require_rates()
     return judging
@@ -172,7 +172,7 @@ class _Judging:
     opened: OpenedPair
     attribute: Attribute
     split: SeedSplit
-    rows: Mapping[str, _Rows]
+    rows: Mapping[str, LabelledInputs]
     request: RepairRequest
 
     def outcome(self, progress: ReportProgress) -> RepairOutcome:
@@ -197,20 +197,23 @@ class _Judging:
             rows=tuple(rows.values()),
             devices=tuple(self._on(device, contents[chosen]) for device in devices),
         )
-        tried = tuple(
+        tried = [
             TriedCandidate(name=name, seconds=took, bytes=len(contents[name]))
             for name, took in seconds.items()
+        ]
+        document = labelled_document(
+            self.opened, self.request, self.split, tried, chosen if written else None, why
         )
-        document = self._document(tried, made, chosen if written else None, why)
+        document = structs.replace(document, fairness=made)
         repaired = RepairCandidate(chosen, contents[chosen], None) if written else None
         return RepairOutcome(document, repaired)
 
     def require_rates(self) -> None:
         """Refuse parts of the seeds, and rows of `--test`, by which candidates are not judged."""
         for part, (inputs, labels) in self.rows.items():
-            if part == _FRESH:
+            if part == FRESH:
                 self.attribute.require_known(inputs)
-            of = "--test: a group" if part == _FRESH else f"a group of the seeds that {part}"
+            of = "--test: a group" if part == FRESH else f"a group of the seeds that {part}"
             require_rates(of, labels, self.attribute.first(inputs), self._favourable)
 
     def _makers(self, content: bytes) -> dict[str, _Make]:
@@ -236,11 +239,7 @@ class _Judging:
         return np.random.default_rng(self.request.rng_seed)
 
     def _encoded(self, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
-        return self.opened.panel.rows(Arm.TWIN, inputs, self._ids(len(inputs)))
-
-    def _ids(self, count: int) -> list[int]:
-        """Return a seed for each input: a model with one input has nothing else of a seed."""
-        return [self.opened.seeds.seed_ids[0]] * count
+        return self.opened.panel.rows(Arm.TWIN, inputs, any_seed_ids(self.opened, len(inputs)))
 
     def _decided(self, content: bytes, decide: _Decide) -> dict[str, Labels]:
         """Return what a model decides on the host, by part of the rows."""
@@ -248,19 +247,20 @@ class _Judging:
             return {part: decide(model, inputs) for part, (inputs, _) in self.rows.items()}
 
     def _decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
-        return decisions(model.answers(inputs, self._ids(len(inputs))))
+        return decisions(model.answers(inputs, any_seed_ids(self.opened, len(inputs))))
 
     def _mean_decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
         """Return what the mean of a model's two answers decides."""
         sides = inputs, self.attribute.flipped(inputs)
-        pairs = zip(*(model.answers(side, self._ids(len(side))) for side in sides), strict=True)
+        ids = any_seed_ids(self.opened, len(inputs))
+        pairs = zip(*(model.answers(side, ids) for side in sides), strict=True)
         means = [one.probabilities + other.probabilities for one, other in pairs]
         return np.asarray(np.stack(means).argmax(axis=1))
 
     def _row(self, name: str, decided: Mapping[str, Labels]) -> FairnessRow:
         found = {part: self._fairness(part, labels) for part, labels in decided.items()}
         return FairnessRow(
-            name=name, choose=found[_CHOOSE], judge=found[_JUDGE], fresh=found.get(_FRESH)
+            name=name, choose=found[CHOOSE], judge=found[JUDGE], fresh=found.get(FRESH)
         )
 
     def _fairness(self, part: str, decided: Labels) -> Fairness:
@@ -277,7 +277,7 @@ class _Judging:
         """Say whether the chosen candidate is to be written, by rows that did not choose."""
         if chosen == _BEFORE:
             return False, "every candidate loses more than half a point on the seeds that choose"
-        held_out = [part for part in self.rows if part != _CHOOSE]
+        held_out = [part for part in self.rows if part != CHOOSE]
         inputs, labels = map(
             np.concatenate, zip(*(self.rows[part] for part in held_out), strict=True)
         )
@@ -299,29 +299,8 @@ class _Judging:
 
     def _on(self, device: Device, content: bytes) -> FairnessOnDevice:
         with opened_on(device, content, self.opened) as (_, there):
-            decided = self._decisions(there, self.rows[_JUDGE][0])
-        return FairnessOnDevice(device=device.profile.name, judge=self._fairness(_JUDGE, decided))
-
-    def _document(
-        self, tried: tuple[TriedCandidate, ...], made: FairnessRepair, chosen: str | None, why: str
-    ) -> RepairDocument:
-        pair = self.opened.pair
-        return RepairDocument(
-            edgeflare=__version__,
-            pair=PairToRepair.of(pair),
-            run=None,
-            devices=repaired_for(self.opened),
-            classes=tuple(pair.classes),
-            request=self.request,
-            seeds=self.split.sizes,
-            residual=None,
-            candidates=tried,
-            front=(),
-            chosen=chosen,
-            fairness=made,
-            written=chosen is not None,
-            why=why,
-        )
+            decided = self._decisions(there, self.rows[JUDGE][0])
+        return FairnessOnDevice(device=device.profile.name, judge=self._fairness(JUDGE, decided))
 
 
 def chosen_candidate(rows: Mapping[str, FairnessRow], *, plain: bool) -> str:

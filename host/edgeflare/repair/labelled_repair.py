@@ -1,0 +1,89 @@
+"""What repairs that are judged by labels share: the parts of their inputs, and their document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare import __version__
+from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.repair.judging.judgement_inputs import FRESH, Labels, SeedSplit, true_labels
+from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_run import fresh_seeds, repaired_for
+
+CHOOSE: Final = "choose"
+JUDGE: Final = "judge"
+"""Parts of the inputs, as the figures of a model name them; `FRESH` is that of `--test`."""
+
+LabelledInputs = tuple[NDArray[np.generic], Labels]
+"""Inputs of the pair's domain, (n, *shape), and their true labels, (n,)."""
+
+
+def labelled_parts(
+    opened: OpenedPair,
+    request: RepairRequest,
+    labels: Labels,
+    places: Mapping[str, NDArray[np.int64]],
+) -> dict[str, LabelledInputs]:
+    """Return the inputs by which candidates are compared, by part, those of `--test` last.
+
+    Args:
+        opened: the pair.
+        request: the settings.
+        labels: true labels of its seeds.
+        places: positions of the seeds of each part.
+
+    Raises:
+        UserError: inputs of `--test` cannot be loaded, or have no labels.
+
+    """
+    inputs = np.asarray(opened.seeds.inputs)
+    parts = {part: (inputs[at], labels[at]) for part, at in places.items()}
+    if (fresh := fresh_seeds(opened, request)) is not None:
+        parts[FRESH] = np.asarray(fresh.inputs), true_labels(opened, fresh)
+    return parts
+
+
+def any_seed_ids(opened: OpenedPair, count: int) -> list[int]:
+    """Return a seed for each input: a model with one input has nothing else of a seed."""
+    return [opened.seeds.seed_ids[0]] * count
+
+
+def labelled_document(
+    opened: OpenedPair,
+    request: RepairRequest,
+    split: SeedSplit,
+    tried: Sequence[TriedCandidate],
+    written: str | None,
+    why: str,
+) -> RepairDocument:
+    """Return what `repair.json` says of a repair, but for its figures.
+
+    Args:
+        opened: the pair.
+        request: the settings.
+        split: the parts of the seeds.
+        tried: what came of each candidate.
+        written: the one that is written; None where none is.
+        why: why that is so.
+
+    """
+    return RepairDocument(
+        edgeflare=__version__,
+        pair=PairToRepair.of(opened.pair),
+        run=None,
+        devices=repaired_for(opened),
+        classes=tuple(opened.pair.classes),
+        request=request,
+        seeds=split.sizes,
+        residual=None,
+        candidates=tuple(tried),
+        front=(),
+        chosen=written,
+        written=written is not None,
+        why=why,
+    )
