@@ -33,6 +33,7 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.parameter import Configuration, Setting
 from edgeflare.conform.verdict.exact_rows import one_exact
+from edgeflare.conform.verdict.right_values import RightValues, allowance
 from edgeflare.record.json_types import plain_json
 
 
@@ -165,6 +166,23 @@ def exact_values(graph: OperatorGraph, operands: Sequence[Values]) -> list[Value
     (node,) = graph.nodes
     answers = one_exact(known_operators()[node.operator], graph, operands)
     return [_rounded(*both) for both in zip(graph.results(node), answers, strict=True)]
+
+
+def check_seen(right: OperatorGraph, wrong: OperatorGraph, type_: str) -> None:
+    """Fail unless the answer of an operator is right, and that of a wrong one is seen to be."""
+    (node,) = right.nodes
+    known = known_operators()[node.operator]
+    given = known.operands(right, "uniform", np.random.default_rng(2))
+    exact = one_exact(known, right, given)
+    answers, others = (exact_values(graph, given) for graph in (right, wrong))
+    worst = 0.0
+    for value, reals, answer, other in zip(
+        right.results(node), exact, answers, others, strict=True
+    ):
+        judged = RightValues(value, reals, allowance(node.operator, type_))
+        assert judged.offences(judged.errors(answer)).max() <= 1
+        worst = max(worst, float(judged.offences(judged.errors(other)).max()))
+    assert worst > 1
 
 
 def _rounded(value: GraphValue, exact: ExactAnswer) -> Values:

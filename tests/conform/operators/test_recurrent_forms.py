@@ -8,19 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conforming import check_seen
 from drafting import fresh
 from edgeflare.conform.drafts.draft import DraftNode, NodeGraphs
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
-from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
 from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
-from edgeflare.conform.specification.operand import Reals
 from edgeflare.conform.specification.parameter import Setting, Settings
-from edgeflare.conform.verdict.exact_rows import one_exact
-from edgeflare.conform.verdict.right_values import RightValues, allowance
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
@@ -120,32 +118,6 @@ def test_what_a_gate_sees_besides_is_not_left_out(
 ) -> None:
     graph = built("UNIDIRECTIONAL_SEQUENCE_LSTM", "float32", **changes)
     check_seen(graph, without(graph, *places), "float32")
-
-
-def check_seen(right: OperatorGraph, wrong: OperatorGraph, type_: str) -> None:
-    (node,) = right.nodes
-    known = known_operators()[node.operator]
-    given = known.operands(right, "uniform", np.random.default_rng(2))
-    exact, answers = (one_exact(known, graph, given) for graph in (right, wrong))
-    worst = 0.0
-    for value, one, answer in zip(right.results(node), exact, answers, strict=True):
-        judged = RightValues(value, one, allowance(node.operator, type_))
-        itself, other = (
-            judged.offences(judged.errors(as_result(value, found.values))).max()
-            for found in (one, answer)
-        )
-        assert itself <= 1
-        worst = max(worst, float(other))
-    assert worst > 1
-
-
-def as_result(value: GraphValue, reals: Reals) -> Values:
-    """Return real values as a result has them."""
-    if value.quantization is None:
-        return reals.astype(value.dtype)
-    raw = np.round(reals / value.quantization.scales[0]) + value.quantization.zero_point
-    limits = np.iinfo(value.dtype)
-    return np.clip(raw, limits.min, limits.max).astype(value.dtype)
 
 
 def test_states_are_variables_that_no_other_operator_has() -> None:
