@@ -102,7 +102,8 @@ class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
         models: how many were run.
         buckets: ranges of parameters that they cover.
         of: how many there are.
-        kernels: by column what is not exact in all models; a column without is.
+        kernels: what a kernel set makes of the models, by its column; a kernel set that is exact in
+            all of them is left out.
 
     """
 

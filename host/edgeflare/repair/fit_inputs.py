@@ -193,7 +193,7 @@ class _Clips:
 
     Attributes:
         graph: graph of the network.
-        frames: by the tensor of each input that no state feeds, (clips, frames, *shape).
+        frames: what inputs are given that no state feeds, (clips, frames, *shape), by tensor.
         states: tensors of the inputs that a state feeds, each with the output that it is.
 
     """

@@ -75,7 +75,7 @@ class HostOpener:
         launcher: the command that starts a worker's Python; None for this one.
         input_seconds: the time that a model may take for one row before it counts as a hang; no
             more than the 10 s that the agent's runtime allows.
-        threads: of the interpreter.
+        threads: how many threads the interpreter has.
         frames: frames of a clip, which is one input then; 0 where it is none.
 
     """
@@ -121,7 +121,7 @@ class DeviceOpener:
         device: connected; its owner closes it.
         stopped: whether the user does not want to wait for a lost device any longer.
         most_input_seconds: what is enough for small models, where the profile allows more.
-        threads: of the interpreter; None for what the profile says.
+        threads: how many threads the interpreter has; None for what the profile says.
         frames: frames of a clip, which is one input then; 0 where it is none.
 
     """

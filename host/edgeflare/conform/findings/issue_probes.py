@@ -149,7 +149,7 @@ class GraphProbe:
     """Operators that are right alone and wrong together.
 
     Attributes:
-        operators: in their order.
+        operators: the operators, in the order in which they run.
         outputs: what they answer, written as `ProbedOperator.reads`.
         times: how often they are tried at most.
 

@@ -24,8 +24,8 @@ from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage
 
 _LOWEST: Final = (-1.0, 0.0)
-"""Of the two inputs on which a user's model is run as a whole, the lowest value of floats: images
-are mostly normalized to one of these ranges, and a classifier may be saturated beyond its own."""
+"""The lowest float of each of the two inputs on which a user's model is run as a whole: images are
+mostly normalized to one of these ranges, and a classifier may be saturated beyond its own."""
 
 GRAPHS_OF_ROUND: Final = 96
 """Graphs of a round; a worker process starts for each operator in the longest of them. On a GPU in

@@ -70,7 +70,7 @@ class _GrownTrees:
 
     Attributes:
         builder: the graph.
-        variants: its operators in their order.
+        variants: the operators of the graph, in the order in which they were added.
         makers: the operator that writes each tensor, and its type.
         read: tensors that an operator reads.
         answered: tensors that are answered, although they are read.

@@ -64,7 +64,8 @@ class ConformFinding:
         accepted: the reason that the user gave for it; None for what is new.
         places: positions of the operators of the user's model that fail so as they stand.
         issue: what the world knows of it; None where nothing is known.
-        arrangement: of operators that are right alone and wrong together, how they hang together.
+        arrangement: how operators that are right alone and wrong together hang together; empty of a
+            single operator.
 
     """
 

@@ -68,7 +68,7 @@ class FoundBlock:
     """A network in which a block was searched.
 
     Attributes:
-        content: its `.tflite` file, trained.
+        content: the network's `.tflite` file, trained.
         connections: the names of the connections that were kept, by the features that they join.
         shares: the weight that each candidate had in the end, by its name, likewise.
 

@@ -30,7 +30,7 @@ class OperatorToAdd:
         name: "CONV_2D".
         weights: initial weights as TFLite lays them out; None for a pool.
         channels: how many channels it makes.
-        window: its padding and strides.
+        window: padding, size and strides of the window that it goes over its input with.
         options: further options, by their names in the schema's Python code.
         bias: initial biases, (channels,); None for zeros.
 
@@ -58,9 +58,9 @@ class OperatorWindow(NamedTuple):
     """How windows of a size take one height and width to another.
 
     Attributes:
-        padding: of the schema.
+        padding: the padding's number in the schema.
         size: height and width of the window.
-        strides: in both directions.
+        strides: steps from window to window, down and across.
 
     """
 

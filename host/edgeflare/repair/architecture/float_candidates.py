@@ -35,7 +35,7 @@ class LocatedBlocks:
     """What localization says.
 
     Attributes:
-        blocks: of each block.
+        blocks: what is known of each block.
         located: the block with most of the suspicious neurons.
         best_trial: the block whose trial had the best accuracy.
 
@@ -51,7 +51,7 @@ class TrainedNetwork:
     """A float network that was trained.
 
     Attributes:
-        content: its `.tflite` file.
+        content: the network's `.tflite` file.
         connections: what a search kept; none where there was no search.
 
     """

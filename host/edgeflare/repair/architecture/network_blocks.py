@@ -51,7 +51,7 @@ class NetworkBlock:
     Attributes:
         name: "block 1", numbered in execution order.
         operators: positions of its operators, ascending.
-        nodes: its features, the block's input first.
+        nodes: the features of the block, its input first.
 
     """
 

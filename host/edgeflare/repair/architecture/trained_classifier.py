@@ -55,8 +55,8 @@ class Constants(NamedTuple):
     """What is trained, or what belongs to each value of it, by tensor.
 
     Attributes:
-        weights: of operators with weights.
-        biases: of these.
+        weights: what belongs to the weights of operators that have some.
+        biases: what belongs to the biases of these operators.
 
     """
 

@@ -95,7 +95,7 @@ class _Lesson:
 
     Attributes:
         tensor: the tensor that is compared, of the network.
-        taught: its counterpart in the original.
+        taught: the counterpart of that tensor in the original.
         kind: how two values are compared.
 
     """

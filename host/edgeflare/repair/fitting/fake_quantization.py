@@ -48,8 +48,8 @@ class Parameters(NamedTuple):
     """What may be fitted of a network, by tensor; jax takes it as one argument.
 
     Attributes:
-        weights: of operators with constant weights, in their shape: numbers of steps where they are
-            quantized, whole or not, and real ones else.
+        weights: numbers of steps, whole or not, of constant weights that are quantized, and real
+            values of others, in their shape.
         biases: their real biases, in their shape.
         ranges: the least and the largest value of activations that may be quantized otherwise,
             (2,), by the first tensor of those that have to be quantized alike.

@@ -43,9 +43,9 @@ class Tuning:
         steps: how many.
         rate: the rate of Adam for weights at the first step, as a share of one step of weights in 8
             bits, which float ones have by their largest value.
-        bias_rate: that for biases, as a share of one step of what their operator puts out, likewise
-            by its largest bias where that is not quantized.
-        range_rate: that for the ends of ranges, as a share of the range.
+        bias_rate: the rate for biases, as a share of one step of what their operator puts out, or
+            likewise by its largest bias where that is not quantized.
+        range_rate: the rate for the ends of ranges, as a share of the range.
 
     """
 

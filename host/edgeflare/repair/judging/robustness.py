@@ -55,7 +55,7 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         asked: seeds that judge, to which the original gives a label.
         radius: the most that a value changes, in levels.
-        kept: by the name of the attack, "none" for the seeds themselves, how many keep that label.
+        kept: how many keep that label, by the name of the attack; "none" for the seeds themselves.
         why_not: why it is not measured; absent where it is.
 
     """

@@ -40,16 +40,18 @@ class LstmPlaces:
     """Where the tensors of a direction stand among the operands.
 
     Attributes:
-        weights: that of the input gate's; those of the other gates follow.
-        recurrent: likewise of recurrent weights.
-        peephole: that of the input gate's; those of the forget and the output gate follow.
-        bias: that of the input gate's; those of the other gates follow.
+        weights: the input gate's weights; those of the other gates follow.
+        recurrent: the input gate's recurrent weights; those of the other gates follow.
+        peephole: the input gate's weights for cells; those of the forget and the output gate
+            follow.
+        bias: the input gate's bias; those of the other gates follow.
         projection: the matrix; its bias follows.
         hidden: the state that is the result.
         cell: the state of the cells.
-        auxiliary: of the input gate's weights for a second sequence, those of the others follow; 0
-            where there is none.
-        normalization: of the input gate's coefficients, those of the others follow; 0 likewise.
+        auxiliary: the input gate's weights for a second sequence; those of the other gates follow.
+            0 where there is none.
+        normalization: the input gate's coefficients; those of the other gates follow. 0 where
+            nothing is normalized.
 
     """
 
@@ -120,7 +122,7 @@ class LstmDirection:
         peephole: gates see the cells.
         projection: "none", "weights", or "bias" for one that has a bias, too.
         normalized: gates are normalized.
-        activation: of the schema.
+        activation: the fused activation's number in the schema.
         cell_clip, projection_clip: limits, 0 for none.
         rounds: whether what is multiplied with weights is rounded to eight bits.
         weighted: whether a second sequence has weights.
