@@ -10,7 +10,7 @@ from edgeflare.repair.architecture_details import (
     ArchitectureRepair,
     ArchitectureRow,
 )
-from edgeflare.repair.page.method_sections import ratio_text
+from edgeflare.repair.page.method_sections import part_tables, ratio_text
 from edgeflare.repair.repair_document import RepairDocument
 
 _WORDS = (
@@ -28,18 +28,8 @@ _SETS = {
 
 def architecture_sections(document: RepairDocument, made: ArchitectureRepair) -> Iterator[Section]:
     """Yield the accuracy of each candidate beside the control's, its cost, and the blocks."""
-    tables = [
-        Table(
-            title=_SETS[name],
-            header=("model", "inputs", "float right", "right", "deviating", "big"),
-            rows=[
-                (row.name, *_cells(found))
-                for row in made.rows
-                if (found := getattr(row, name)) is not None
-            ],
-        )
-        for name in _SETS
-    ]
+    header = ("model", "inputs", "float right", "right", "deviating", "big")
+    tables = part_tables(_SETS, header, made.rows, _cells)
     devices = Table(
         title=f"{document.chosen} on the devices, on the seeds that judge",
         header=("device", "inputs", "right", "deviating"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,8 @@ import msgspec
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details
 from edgeflare.pages.page import Block, Facts, Section, Sentences, Table
-from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Fairness, FairnessRepair
+from edgeflare.repair.architecture_details import ArchitectureRow
+from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Fairness, FairnessRepair, FairnessRow
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
 from edgeflare.statistics.bootstrap import Estimate
@@ -37,21 +38,11 @@ _REPAIRERS = (
 
 def fairness_section(document: RepairDocument, made: FairnessRepair) -> Section:
     """Return the accuracy and the fairness of each candidate, on each part of the inputs."""
-    tables = [
-        Table(
-            title=_FAIR_SETS[name],
-            header=("model", "rows", "accuracy", "SPD", "AAOD", "EOD"),
-            rows=[
-                (row.name, *_fairness_cells(found))
-                for row in made.rows
-                if (found := getattr(row, name)) is not None
-            ],
-        )
-        for name in _FAIR_SETS
-    ]
+    figures = ("rows", "accuracy", "SPD", "AAOD", "EOD")
+    tables = part_tables(_FAIR_SETS, ("model", *figures), made.rows, _fairness_cells)
     devices = Table(
         title=f"{document.chosen} on the devices, on the seeds that judge",
-        header=("device", "rows", "accuracy", "SPD", "AAOD", "EOD"),
+        header=("device", *figures),
         rows=[(device.device, *_fairness_cells(device.judge)) for device in made.devices],
     )
     columns = ", ".join(map(str, made.columns))
@@ -63,6 +54,35 @@ def fairness_section(document: RepairDocument, made: FairnessRepair) -> Section:
     return Section(
         id="fairness", title="Fairness", words=_FAIR, blocks=[Sentences(said), *tables, devices]
     )
+
+
+def part_tables(
+    titles: Mapping[str, str],
+    header: Sequence[str],
+    rows: Sequence[FairnessRow | ArchitectureRow],
+    cells: Callable[[Any], tuple[str, ...]],
+) -> list[Table]:
+    """Return a table for each part of the inputs, with a row for each model.
+
+    Args:
+        titles: title of each part's table, by the name of the part's figures in a row.
+        header: headings, that of the models' names first.
+        rows: figures of the models.
+        cells: makes the cells behind a model's name of its figures on a part.
+
+    """
+    return [
+        Table(
+            title=title,
+            header=header,
+            rows=[
+                (row.name, *cells(found))
+                for row in rows
+                if (found := getattr(row, part)) is not None
+            ],
+        )
+        for part, title in titles.items()
+    ]
 
 
 def _without_training(document: RepairDocument, made: FairnessRepair) -> Iterator[str]:
