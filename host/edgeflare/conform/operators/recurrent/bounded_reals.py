@@ -85,7 +85,7 @@ class BoundedReals:
 
     def clipped(self, limit: float) -> BoundedReals:
         """Return it within a limit to both sides, if there is one: 0 is none."""
-        return self._through(lambda x: np.clip(x, -limit, limit), 0.0) if limit else self
+        return self.within(-limit, limit) if limit else self
 
     def complement(self) -> BoundedReals:
         """Return 1 less it."""

@@ -54,10 +54,10 @@ PLAIN_OPTIONS: Final[Mapping[str, Option]] = {
 
 
 def integer_direction(
-    direction: LstmDirection, cell: GraphValue | None, result: GraphValue
+    direction: LstmDirection, cell: GraphValue, result: GraphValue
 ) -> LstmDirection:
     """Return a direction whose states are rounded as those of some tensors."""
-    known, shown = None if cell is None else cell.quantization, result.quantization
+    known, shown = cell.quantization, result.quantization
     if known is None or shown is None:
         raise ValueError("cells or a result without a scale")
     steps = LstmSteps(known.scales[0], shown.scales[0], shown.zero_point)

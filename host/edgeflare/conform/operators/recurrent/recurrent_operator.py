@@ -228,18 +228,19 @@ class RecurrentOperator(OperatorSpecification):
         first, *others = operands
         if first is None:
             raise ValueError("no sequence")
-        known = {at: one.real for at, one in enumerate(others, 1) if one is not None}
+        read = {at: operand for at, operand in enumerate(others, 1) if operand is not None}
+        known = {at: operand.real for at, operand in read.items()}
         stepwise = first.real.ndim == 2
         time_major = stepwise or yes(settings, "time_major")
 
         def by_step(values: Reals) -> Reals:
-            return (
-                values[np.newaxis] if stepwise else values if time_major else values.swapaxes(0, 1)
-            )
+            if stepwise:
+                return values[np.newaxis]
+            return values if time_major else values.swapaxes(0, 1)
 
         sequences = [at for at, (kind, _) in self.tensors(settings).items() if kind == "given"]
         known |= {at: by_step(known[at]) for at in sequences}
-        tensors = {at: one.value for at, one in enumerate(others, 1) if one is not None}
+        tensors = {at: operand.value for at, operand in read.items()}
         rounds = tensors[self.read_weights].quantization is not None
         tensors[RESULT] = results[0]
         found = self.run(settings, by_step(first.real), known, rounds, tensors)
