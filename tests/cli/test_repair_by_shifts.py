@@ -100,7 +100,7 @@ def repaired(run: Path, pair: Path, fresh: Path) -> tuple[Path, Said]:
 def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Said]) -> None:
     out, said = repaired
     found = document_of(out, "repair.json")
-    assert "is no .tflite file: of all methods shifts alone are tried" in said.err
+    assert "is no .tflite or .onnx file: of all methods shifts alone are tried" in said.err
     assert [one["name"] for one in found["candidates"]] == ["shifts"]
     assert found["seeds"] == {"fit": 60, "choose": 20, "judge": 20}
     assert found["written"], found["why"]

@@ -218,8 +218,8 @@ def _repair(
     """Repair a pair, and return the document; None where stopped."""
     if shifts_alone(pair, past, request):
         sys.stderr.write(
-            f"edgeflare: the original {pair.original} is no .tflite file: of all methods shifts"
-            " alone are tried, which are not fitted to its weights\n"
+            f"edgeflare: the original {pair.original} is no .tflite or .onnx file: of all methods"
+            " shifts alone are tried, which are not fitted to its weights\n"
         )
 
     def work(progress: ReportProgress) -> RepairOutcome:

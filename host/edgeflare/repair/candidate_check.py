@@ -92,5 +92,5 @@ class CandidateCheck:
 
 def needed(needs: Mapping[str, str]) -> str | None:
     """Return what a candidate needs, as it is said; None where it needs nothing."""
-    said = " and ".join(f"{option} {needed}" for option, needed in needs.items())
+    said = " and ".join(f"{option} {least}" for option, least in needs.items())
     return f"it needs {said}" if said else None

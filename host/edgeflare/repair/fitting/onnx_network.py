@@ -202,7 +202,7 @@ def _read(path: Path) -> tuple[Sequence[Any], Mapping[str, NDArray[Any]]]:
         ) from missing
     try:
         graph = onnx.load(path).graph
-        constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+        constants = {known.name: numpy_helper.to_array(known) for known in graph.initializer}
         for node in graph.node:
             if node.op_type == "Constant":
                 for attribute in node.attribute:
@@ -220,19 +220,19 @@ def _most_alike(
     tensor = graph.tensors[weights]
     real = tensor.real(graph.values(weights))
     length = float(np.linalg.norm(real)) or 1.0
+    flattened = _flattened(graph, operator)
     best, found = _LIKE, None
     for layer in layers:
-        for arranged in _arrangements(layer.weights, tensor.shape, _flattened(graph, operator)):
+        for arranged in _arrangements(layer.weights, tensor.shape, flattened):
             error = float(np.linalg.norm(arranged - real)) / length
             if error < best:
                 best, found = error, (arranged, layer.bias)
     if found is None:
         return None
     arranged, bias = found
-    outputs = graph.tensors[operator.outputs[0]].shape[-1]
-    return np.ascontiguousarray(arranged), np.broadcast_to(
-        bias, outputs
-    ) if bias.size == 1 else bias
+    if bias.size == 1:
+        bias = np.broadcast_to(bias, graph.tensors[operator.outputs[0]].shape[-1])
+    return np.ascontiguousarray(arranged), bias
 
 
 def _arrangements(
