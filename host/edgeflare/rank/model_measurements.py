@@ -1,4 +1,4 @@
-"""Measuring models, apart from and by their searches: size, latency, accuracy, and their runs."""
+"""What a ranking needs of each model: its size, latency and accuracy, and its searches."""
 
 from __future__ import annotations
 

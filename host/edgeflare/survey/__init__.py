@@ -1,6 +1,6 @@
 """How often a compressed model deviates on its device under natural conditions.
 
-The rooms within, each of which may import those after it: `presentation` has the reports,
+The parts within, each of which may import those after it: `presentation` has the reports,
 `rare_events` the rates that are too small to see, `phases` what host and device are asked, `record`
 what is kept, `gates` the limits for a release, `rates` the figures, `sampling_design` which items
 the device is asked about, `items` the inputs under conditions.

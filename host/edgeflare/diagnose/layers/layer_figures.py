@@ -2,7 +2,8 @@
 
 Of one input the cosine, the mean squared error and the signal-to-noise ratio are those of
 litert-quantizer's `validation_utils`. Over inputs, cosines are averaged, and squares are summed up
-before a root or a quotient is taken, so that the SQNR is that of all inputs together.
+before a root or a quotient is taken, so that the SQNR is that of all inputs together. What could
+not be seen of an input is noted beside them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The device's part of a survey: it is asked about items round by round, until that is enough.
 
-Whether the devices of a survey still answer as they did: an input asked again in every round. A
+An input that is asked again in every round tells whether the devices still answer as they did. A
 search asks its canaries in between its queries, and knows which chains to drop. A survey has rounds
 in their place: a good answer vouches for the round before it, and where one has changed for good,
 what was said in the round is dropped, so that a resumed survey asks it again. That is done to the

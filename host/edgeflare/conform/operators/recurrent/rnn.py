@@ -51,7 +51,7 @@ class _RnnDirection:
     Attributes:
         first: the place of its weights; its recurrent weights, bias and state follow.
         batch, features, units: sizes.
-        activation: of the schema.
+        activation: the fused activation's number in the schema.
         rounds: whether what is multiplied with weights is rounded to eight bits.
         auxiliary: the place of the weights of a second sequence; 0 where there is none.
 
