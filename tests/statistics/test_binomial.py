@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.statistics.binomial import exact_interval, median_interval, sign_test
+from edgeflare.statistics.binomial import exact_interval, median_interval, sign_test, surely_more
 
 COUNTS = st.integers(0, 120)
 
@@ -51,3 +51,10 @@ def test_a_share_lies_in_its_interval(counted: tuple[int, int]) -> None:
     low, high = exact_interval(hits, trials)
     assert 0.0 <= low <= hits / trials <= high <= 1.0
     assert low == pytest.approx(1.0 - exact_interval(trials - hits, trials)[1])
+
+
+def test_six_of_six_surely_changed_for_the_better() -> None:
+    """With p 2 / 64; five of five have 2 / 32."""
+    assert surely_more(6, 0)
+    assert not surely_more(5, 0)
+    assert not surely_more(0, 6)

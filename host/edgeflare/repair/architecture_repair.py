@@ -55,6 +55,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     JudgedSet,
     Labels,
     SeedSplit,
+    decisions,
     split_seeds,
     true_labels,
 )
@@ -71,7 +72,7 @@ from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_output import ORIGINAL
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import RepairOutcome, repair_plan
-from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.binomial import surely_more
 
 STEPS: Final = 200
 """Batches that each candidate is trained with, unless another number is asked for."""
@@ -85,8 +86,8 @@ LEAST_SEEDS: Final = 2 * BATCH * PARTS // 3 + 1
 _CALIBRATING = 500
 """Seeds to fit with by which a network is compressed, at most."""
 
-_SURE = 0.05
 _BEFORE, _PLAIN, _FOUND = "before", "plain", "archrepair"
+
 _Answers = Mapping[str, tuple[Sequence[Answer], Sequence[Answer]]]
 """What a float model and its compressed form answer, by part of the inputs."""
 
@@ -363,7 +364,7 @@ class _Repair:
             f" {new:.2%} right instead of {old:.2%}, and {deviating[1]:,} instead of"
             f" {deviating[0]:,} deviate from its own original"
         )
-        if change.mended <= change.broken or change.p >= _SURE:
+        if not surely_more(change.mended, change.broken):
             return change, False, f"accuracy does not surely rise: {said}"
         return change, True, said
 
@@ -395,12 +396,10 @@ def chosen_candidate(right: Mapping[str, NDArray[np.bool_]]) -> str | None:
     surely = [
         name
         for name, found in right.items()
-        if (better := int((found & ~plain).sum())) > (worse := int((plain & ~found).sum()))
-        and sign_test(better, worse) < _SURE
+        if surely_more(int((found & ~plain).sum()), int((plain & ~found).sum()))
     ]
     return max(surely, key=lambda name: int(right[name].sum()), default=_PLAIN)
 
 
 def _right(answers: Sequence[Answer], labels: Labels) -> NDArray[np.bool_]:
-    decided = [-1 if answer.decision is None else answer.decision for answer in answers]
-    return np.asarray(np.array(decided) == labels)
+    return np.asarray(decisions(answers) == labels)

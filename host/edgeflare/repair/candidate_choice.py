@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Final
 
 from msgspec import structs
 
@@ -27,10 +26,7 @@ from edgeflare.repair.repair_candidate import (
 )
 from edgeflare.repair.repair_document import OnDevice, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.statistics.binomial import sign_test
-
-_SURE: Final = 0.05
-"""The p value below which more inputs are mended than broken not by chance."""
+from edgeflare.statistics.binomial import surely_more
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +239,7 @@ def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool,
 
 def surely_gains(judgement: Judgement) -> bool:
     """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
-    mended, broken = mended_and_broken(judgement)
-    return judgement.score < 1.0 and mended > broken and sign_test(mended, broken) < _SURE
+    return judgement.score < 1.0 and surely_more(*mended_and_broken(judgement))
 
 
 def mended_and_broken(judgement: Judgement) -> tuple[int, int]:

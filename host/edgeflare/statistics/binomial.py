@@ -13,6 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
+_SURE = 0.05
+
 
 @lru_cache(maxsize=4096)
 def exact_interval(hits: int, trials: int) -> tuple[float, float]:
@@ -94,3 +96,12 @@ def sign_test(better: int, worse: int) -> float:
 
     """
     return min(1.0, 2.0 * _probability_at_most(min(better, worse), better + worse, 0.5))
+
+
+def surely_more(better: int, worse: int) -> bool:
+    """Whether more inputs changed for the better than for the worse, with p below .05.
+
+    Args: as of `sign_test`.
+
+    """
+    return better > worse and sign_test(better, worse) < _SURE
