@@ -1,4 +1,4 @@
-"""How far a campaign is and how long it will take: live on a terminal, in plain lines elsewhere."""
+"""How far a command is and how long it will take: live on a terminal, in plain lines elsewhere."""
 
 from __future__ import annotations
 
