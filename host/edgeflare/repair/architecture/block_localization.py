@@ -144,12 +144,8 @@ def block_trials(
 def weights_of_block(classifier: TrainedClassifier, block: NetworkBlock) -> Constants:
     """Return 1 for the weights and biases of a block, and 0 for others."""
     own = {tensor for layer in block.convolutions(classifier.graph) for tensor in layer.inputs[1:]}
-    return _only(classifier.constants, own)
-
-
-def _only(constants: Constants, tensors: set[int]) -> Constants:
-    ones = everything(constants)
-    return Constants(*({at: value * (at in tensors) for at, value in of.items()} for of in ones))
+    ones = everything(classifier.constants)
+    return Constants(*({at: value * (at in own) for at, value in of.items()} for of in ones))
 
 
 def _activity(

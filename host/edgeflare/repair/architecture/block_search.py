@@ -171,7 +171,7 @@ class _Supernet:
             )
             for edge, names in self.names.items()
         }
-        self._moved = self._partly(rng)
+        self._moved, self._entries = self._partly(rng)
 
     def compared(
         self,
@@ -289,11 +289,15 @@ class _Supernet:
                 held[tensor] = held[tensor] * (now / begin)
         return Constants(weights, biases)
 
-    def _partly(self, rng: np.random.Generator) -> Constants:
-        """Return 1 for weights of the block that are moved while candidates are compared."""
+    def _partly(self, rng: np.random.Generator) -> tuple[Constants, Constants]:
+        """Return what is moved while candidates are compared, and what is not 0 meanwhile.
+
+        Both are 1 for such numbers, and 0 for others: of what a candidate reads a feature by, the
+        channels that are drawn are moved, and the rest is 0.
+        """
         known = self._network.constants
         moved: Constants = jax.tree.map(np.zeros_like, known)
-        self._entries = everything(known)
+        entries = everything(known)
         for connection in self._connections:
             fixed = connection.name == ORIGINAL and self._operators[connection.edge][ORIGINAL]
             if fixed:
@@ -303,8 +307,8 @@ class _Supernet:
             if connection.entry is not None:
                 channels = _drawn_channels(known.of(connection.entry).shape[-1], rng)
                 moved.of(connection.entry)[...] = channels
-                self._entries.of(connection.entry)[...] = channels
-        return moved
+                entries.of(connection.entry)[...] = channels
+        return moved, entries
 
 
 def _drawn_channels(count: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -147,9 +147,9 @@ class _BlockWriting:
             return self._added(edge, name, operators, source, sum_)
         chain = self._block.nodes[edge[1]].edges[edge[0]]
         constants = tuple(
-            self._graph.operators[at].inputs[1:]
-            for at in chain
-            if len(self._graph.operators[at].inputs) > 1 and self._graph.operators[at].name != "PAD"
+            operator.inputs[1:]
+            for operator in (self._graph.operators[at] for at in chain)
+            if len(operator.inputs) > 1 and operator.name != "PAD"
         )
         self.connections.append(BlockConnection(edge, name, constants, None))
         if not chain:
