@@ -35,6 +35,17 @@ def write_linear_onnx(path: Path, weights: NDArray[np.float32]) -> Path:
     return path
 
 
+def write_layer_onnx(path: Path, weights: NDArray[np.float32]) -> Path:
+    """Write a layer alone, with weights of (inputs, outputs)."""
+    shapes = (("row", [1, len(weights)]), ("score", [1, weights.shape[1]]))
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes]
+    node = helper.make_node("MatMul", ["row", "weights"], ["score"])
+    constant = numpy_helper.from_array(np.ascontiguousarray(weights), "weights")
+    graph = helper.make_graph([node], "layer", ends[:1], ends[1:], [constant])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
 def write_lenet_onnx(path: Path, original: bytes, *, normalized: bool = False) -> Path:
     """Write the example's LeNet-4 as other tools export it: channels first, of (1, 1, 28, 28).
 

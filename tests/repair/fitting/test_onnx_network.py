@@ -12,7 +12,8 @@ from edgeflare.models.in_process import open_onnx
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.onnx_network import network_rows, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
-from onnx_models import linear_weights, write_lenet_onnx, write_linear_onnx
+from onnx_models import linear_weights, write_layer_onnx, write_lenet_onnx, write_linear_onnx
+from operator_chain import Step, write_tflite
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 ORIGINAL, COMPRESSED = (
@@ -53,3 +54,19 @@ def test_a_layer_without_a_counterpart_is_named(tmp_path: Path) -> None:
     other.write_bytes(b"\x08\x99not a model")
     with pytest.raises(UserError, match="cannot be read as an ONNX model"):
         onnx_network(COMPRESSED, other)
+
+
+@pytest.mark.parametrize("outputs", [1, 5])
+@pytest.mark.parametrize("flattened", [True, False])
+def test_layers_that_read_a_picture_whole_or_place_by_place(
+    tmp_path: Path, outputs: int, flattened: bool
+) -> None:
+    shape = (outputs, 2, 2, 3) if flattened else (outputs, 3)
+    weights = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    channels_first = weights.transpose(0, 3, 1, 2) if flattened else weights
+    rows, made = weights.reshape(outputs, -1), (1, outputs) if flattened else (1, 2, 2, outputs)
+    step = Step("score", "FULLY_CONNECTED", ("image",), made, rows, np.zeros(outputs, np.float32))
+    content = write_tflite([step], (1, 2, 2, 3))
+    path = write_layer_onnx(tmp_path / "layer.onnx", channels_first.reshape(outputs, -1).T)
+    network = Graph(onnx_network(content, path))
+    np.testing.assert_array_equal(network.values(network.layers[0].inputs[1]), rows)

@@ -253,9 +253,9 @@ def _arrangements(
         turned = squeezed.transpose(axes)
         if turned.shape == sizes:
             yield turned.reshape(shape)
-            if flattened and turned.ndim == 2:
+            if flattened:
                 height, width, channels = flattened
-                rows = turned.reshape(len(turned), channels, height, width)
+                rows = turned.reshape(-1, channels, height, width)
                 yield np.moveaxis(rows, 1, -1).reshape(shape)
 
 
@@ -265,7 +265,9 @@ def _flattened(graph: Graph, operator: GraphOp) -> tuple[int, ...]:
     made = graph.made_by.get(graph.fed(operator)[0])
     if made is not None and graph.operators[made].name == "RESHAPE":
         shape = graph.tensors[graph.operators[made].inputs[0]].shape
-    return shape[1:] if operator.name == "FULLY_CONNECTED" and len(shape) == 4 else ()
+    picture, read = shape[1:], graph.tensors[operator.inputs[1]].shape[-1]
+    whole = operator.name == "FULLY_CONNECTED" and len(shape) == 4 and prod(picture) == read
+    return picture if whole else ()
 
 
 def _in_float(
