@@ -43,8 +43,9 @@ def test_it_has_the_weights_and_computes_the_outputs_of_the_onnx_model(lenet: Pa
     model.close()
     rows = network_rows(lenet, network, ROWS, outputs)
     assert np.array_equal(rows[..., 0], ROWS[:, 0])
-    with pytest.raises(UserError, match="computes something else"):
-        network_rows(lenet, network, ROWS, outputs[::-1])
+    for other in (outputs[::-1], np.full_like(outputs, np.nan)):
+        with pytest.raises(UserError, match="computes something else"):
+            network_rows(lenet, network, ROWS, other)
 
 
 def test_a_layer_without_a_counterpart_is_named(tmp_path: Path) -> None:
