@@ -4,11 +4,11 @@
 PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
-EXTRAS = .[audio,detection,dev,onnx,plots,repair,report,runtimes,survey]
+EXTRAS = .[audio,detection,onnx,plots,repair,report,runtimes,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all check lint protos schemas clean
+.PHONY: help env demo test test-all check lint protos schemas dist clean
 
 help:
 	@echo 'make demo      check whether the example model may ship, on an emulated device, into runs/demo'
@@ -19,6 +19,7 @@ help:
 	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
 	@echo 'make protos    write the Python code of agent.proto again'
 	@echo 'make schemas   write the JSON schemas again that are written from the types of documents'
+	@echo 'make dist      build what is released, the wheel and the sdist, look at both, and list what comes with them'
 	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
 env: .venv/.complete .venv-old-board/.complete
@@ -52,8 +53,23 @@ protos: .venv/.complete
 schemas: .venv/.complete
 	.venv/bin/python -m edgeflare.schemas
 
+# The version is that of the tag at HEAD, v0.1.0; without one it is a development version. The wheel
+# is installed alone, and what came with it is the bill of materials.
+dist: .venv-release/.complete
+	@tags=$$(git tag --points-at HEAD); [ -z "$$tags" ] || \
+	    echo "$$tags" | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+((a|b|rc)[0-9]+)?' || { \
+	    echo "$$(echo $$tags) at HEAD is no version: a release has a tag such as v0.1.0" >&2; exit 1; }
+	rm -rf dist build/wheel-alone
+	.venv-release/bin/python -m build --no-isolation --outdir dist .
+	.venv-release/bin/twine check --strict dist/*
+	$(PYTHON) -m venv build/wheel-alone
+	build/wheel-alone/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/wheel-alone/bin/edgeflare --version
+	.venv-release/bin/cyclonedx-py environment --output-reproducible --output-file dist/edgeflare.cdx.json \
+	    build/wheel-alone
+
 clean:
-	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid build dist
+	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid .venv-release build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Packages for an environment; where they do not come, one line, and a file with all that pip said.
@@ -62,7 +78,8 @@ install = { $(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
         "(is there a network? $(1)/pip.log has the rest)" >&2; \
     exit 1; }; }
 
-# The build back end goes in first, so that the editable install builds with the pinned one.
+# The build back end goes in first, so that the editable install builds with the pinned one, and a
+# pip that knows dependency groups.
 .venv/.complete: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || { \
 	    echo '$(PYTHON) is not Python 3.10 to 3.13; name one that is: make env PYTHON=python3.12' >&2; \
@@ -72,8 +89,8 @@ install = { $(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
 	    exit 1; }
 	@echo 'making .venv from constraints.txt'
 	@$(PYTHON) -m venv .venv
-	@$(call install,.venv,--constraint constraints.txt hatchling)
-	@$(call install,.venv,--constraint constraints.txt --no-build-isolation --editable '$(EXTRAS)')
+	@$(call install,.venv,--constraint constraints.txt --upgrade pip hatchling hatch-vcs)
+	@$(call install,.venv,--constraint constraints.txt --no-build-isolation --group dev --editable '$(EXTRAS)')
 	@touch $@
 
 # Without a Python that tflite-runtime has wheels for, nothing is made and the line comes each time.
@@ -88,3 +105,9 @@ install = { $(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
 	    exit; \
 	done; \
 	echo 'no Python 3.10 or 3.11 for tflite-runtime 2.14: the tests of the old board will be skipped'
+
+.venv-release/.complete: constraints-release.txt pyproject.toml
+	@$(PYTHON) -m venv .venv-release
+	@$(call install,.venv-release,--constraint constraints-release.txt --upgrade pip)
+	@$(call install,.venv-release,--constraint constraints-release.txt hatchling hatch-vcs --group release)
+	@touch $@

@@ -1,3 +1,3 @@
 """What runs on the device: a gRPC server, and a worker process for each open model."""
 
-__version__ = "0.1.0"
+from edgeflare_protos import __version__ as __version__

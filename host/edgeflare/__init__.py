@@ -1,3 +1,3 @@
 """EdgeFlare: find the inputs on which a compressed network on its device decides differently."""
 
-__version__ = "0.1.0"
+from edgeflare_protos import __version__ as __version__

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from edgeflare.cli import main
-from edgeflare.cli.standard_streams import finish, harden_streams
-
 
 def start() -> None:
     """Run the command line; where it works on a fleet, a parent watches it."""
+    _require_host()
+    from edgeflare.cli.standard_streams import harden_streams  # noqa: PLC0415 - Linux alone
+
     harden_streams()
     on_fleet = any(argument.partition("=")[0] == "--fleet" for argument in sys.argv)
-    if sys.platform != "linux" or not on_fleet:
+    if not on_fleet:
         _run()
         return
     from edgeflare.parent_process import watch_this_process  # noqa: PLC0415 - for this alone
@@ -24,8 +24,24 @@ def start() -> None:
         says_end()
 
 
+def _require_host() -> None:
+    """End in one line where the host is none: another system than Linux, or too old a Python."""
+    refused = ""
+    if sys.version_info < (3, 10):  # noqa: UP036 - pip refuses, but a checkout needs no pip
+        version = ".".join(map(str, sys.version_info[:3]))
+        refused = f"Python 3.10 or newer runs EdgeFlare, and this is {version}"
+    elif sys.platform != "linux":
+        refused = f"the host has to be Linux, also in a container, and this is {sys.platform}"
+    if refused:
+        sys.stderr.write(f"edgeflare: {refused}\n")
+        sys.exit(2)
+
+
 def _run() -> None:
     """Run a command, and write all that it printed before its exit code is said."""
+    from edgeflare.cli import main  # noqa: PLC0415 - Linux alone
+    from edgeflare.cli.standard_streams import finish  # noqa: PLC0415 - likewise
+
     try:
         main()
     finally:

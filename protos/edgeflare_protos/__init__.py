@@ -10,6 +10,11 @@ from __future__ import annotations
 import zlib
 from typing import Protocol
 
+try:
+    from edgeflare_protos._version import __version__ as __version__  # written by the build
+except ModuleNotFoundError:  # a checkout that nothing was installed from
+    __version__ = "0.1.0.dev0"
+
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 

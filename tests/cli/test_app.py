@@ -19,6 +19,7 @@ from typer.main import get_group
 import edgeflare
 from called_commands import EXAMPLE, SMALL, call_here, completed
 from documents import as_json
+from edgeflare.__main__ import start
 from edgeflare.cli import doctor, main
 from edgeflare.cli.address_space import is_shortage
 from edgeflare.cli.agent import serve
@@ -40,6 +41,9 @@ EDGEFLARE = {
 }
 
 TYPER = {"annotated_doc", "click", "shellingham", "typer", "typing_extensions"}
+
+WIRE = {"edgeflare_protos"}
+"""Has the version, which host and agent share."""
 
 RICH = {"attr", "markdown_it", "mdurl", "pygments", "rich"}
 
@@ -67,7 +71,7 @@ def imported_by(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("option", "libraries"),
-    [("--version", TYPER), ("--help", TYPER | RICH)],
+    [("--version", TYPER | WIRE), ("--help", TYPER | WIRE | RICH)],
     ids=["version", "help"],
 )
 def test_a_question_about_the_whole_imports_no_command(option: str, libraries: set[str]) -> None:
@@ -191,6 +195,45 @@ def test_the_doctor_finds_what_the_tests_need() -> None:
     assert "ai-edge-litert" in said.out
     assert "agent, emulated" in said.out
     assert "MISSING" not in said.out
+
+
+def test_the_doctor_writes_the_example_into_a_new_folder_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "the example"
+    said = call_here("doctor", "--example", folder)
+    assert said.out.splitlines()[-1].strip() == (
+        f"edgeflare check '{folder}' --device emulated-builtin"
+    )
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in EXAMPLE.iterdir()
+    }
+    for there in (folder, folder / "pair.toml" / "example"):
+        refused = call_here("doctor", "--example", there)
+        assert refused.code == 2
+        (line,) = refused.err.splitlines()
+        assert str(there) in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("platform", "darwin", "the host has to be Linux, also in a container, and this is darwin"),
+        ("version_info", (3, 9, 2, "final", 0), "Python 3.10 or newer runs EdgeFlare"),
+    ],
+    ids=["system", "python"],
+)
+def test_a_host_that_is_none_is_told_in_one_line(
+    name: str,
+    value: object,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, name, value)
+    with pytest.raises(SystemExit) as ended:
+        start()
+    assert ended.value.code == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"edgeflare: {line}")
 
 
 def test_a_finished_run_is_reported_as_it_was_at_its_end(finished: Any) -> None:

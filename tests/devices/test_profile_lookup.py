@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices import profile_folders
+from edgeflare import shipped_files
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import Profile, names_all, split_kernels
 from edgeflare.devices.profile_folders import (
@@ -357,7 +357,7 @@ def test_all_of_a_device_is_what_its_agent_offers() -> None:
 def test_only_a_checkout_ships_the_profiles_two_folders_above(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, project: bool
 ) -> None:
-    code = tmp_path / layout / "edgeflare" / "devices" / "profile_folders.py"
+    code = tmp_path / layout / "edgeflare" / "shipped_files.py"
     (tmp_path / "device_profiles").mkdir()
     (tmp_path / "device_profiles" / "planted.toml").touch()
     if project:
@@ -365,7 +365,7 @@ def test_only_a_checkout_ships_the_profiles_two_folders_above(
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(profile_folders, "__file__", str(code))
+    monkeypatch.setattr(shipped_files, "__file__", str(code))
     assert ("planted" in profile_files()) == (project and layout == "host")
 
 

@@ -291,6 +291,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/command_on_fleet.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
+    "shipped_files.py shipped_folders: in_checkout": OF_OURS,
+    "shipped_files.py shipped_folders: in_wheel": OF_OURS,
     "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,
     "pages/html_page.py packaged: name": OF_OURS,
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -24,9 +25,10 @@ from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.transports.transport_plugin import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
-from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.errors import EdgeFlareError, UserError, kind_at_named_path
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
+from edgeflare.shipped_files import shipped_folders
 from edgeflare.trust import Trust, decided_by_user
 from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, VENDOR_SDKS, equipped_vendors
 
@@ -35,6 +37,14 @@ AsJson = Annotated[
     typer.Option("--json", help="Print everything as JSON, for a report of a bug."),
 ]
 
+Example = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Write the example, a LeNet-4 and its int8 version with 200 inputs, into a new folder"
+        " instead.",
+    ),
+]
 KnownIssues = Annotated[
     bool,
     typer.Option("--known-issues", help="List what the world knows of faults in kernels instead."),
@@ -61,6 +71,8 @@ Device = Annotated[
     ),
 ]
 
+_EXAMPLE: Final = "examples/fashion_lenet4"
+
 _REINSTALL: Final = "pip install --force-reinstall edgeflare"
 
 _INSTALL_SDK: Final = (
@@ -72,6 +84,7 @@ _INSTALL_SDK: Final = (
 
 def doctor(
     *,
+    example: Example = None,
     known_issues: KnownIssues = False,
     probe: Probe = False,
     device: Device = None,
@@ -80,6 +93,11 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say what this machine has, what it lacks, and the command that installs it.
+
+    With --example it writes a pair of models to try EdgeFlare on:
+
+        edgeflare doctor --example fashion
+        edgeflare check fashion
 
     With --known-issues it lists what the world knows of faults in kernels, with their threads and
     work-arounds, and --probe says which of them show on a device:
@@ -91,6 +109,11 @@ def doctor(
     kernel sets.
     """
     _require_probe(device, versions, known_issues=known_issues, probe=probe)
+    if example is not None:
+        if known_issues or as_json:
+            raise UserError("--example writes a pair and says nothing else: leave the others out")
+        _write_example(example)
+        return
     if known_issues:
         place = (device or EMULATED_ALL) if probe else None
         _list_issues(place, versions, decided_by_user(trust), as_json=as_json)
@@ -108,6 +131,24 @@ def doctor(
         for check in checks
     ]
     print_blocks(Console(), Table.of_words(("", "what", "found, or to get it"), rows))
+
+
+def _write_example(folder: Path) -> None:
+    """Write the example pair into a new folder, and say what to try."""
+    shipped = next(
+        (there for there in shipped_folders("example", _EXAMPLE) if there.is_dir()), None
+    )
+    if shipped is None:
+        raise UserError(f"the example is absent from this installation: {_REINSTALL}")
+    try:
+        shutil.copytree(shipped, folder)
+    except FileExistsError:
+        raise UserError(f"{folder} is there already: name a new folder") from None
+    except OSError as error:
+        said = error.strerror or "a part of the example could not be copied"
+        raise kind_at_named_path(error)(f"cannot write {folder}: {said}") from None
+    typer.echo(f"{folder} has a pair of models and their inputs; try:\n")
+    typer.echo(f"    edgeflare check {shlex.quote(str(folder))} --device emulated-builtin")
 
 
 def _require_probe(

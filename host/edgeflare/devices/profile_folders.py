@@ -12,6 +12,7 @@ from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.outside_text import MOST_TOML_BYTES
 from edgeflare.regular_file import read_regular
+from edgeflare.shipped_files import shipped_folders
 from edgeflare.trust import Request
 
 
@@ -105,11 +106,8 @@ def trust_needed(
 def _folders() -> Iterator[tuple[ProfileLocation, Path]]:
     yield ProfileLocation.WORKING_DIRECTORY, Path("device_profiles")
     yield ProfileLocation.CONFIGURATION, Path(os.path.expanduser("~/.config/edgeflare/devices"))
-    package = Path(__file__).resolve().parents[1]
-    yield ProfileLocation.SHIPPED, package / "device_profiles"  # where a wheel puts them
-    checkout = package.parents[1]  # where a package is installed, this may be anybody's folder
-    if package.parent.name == "host" and (checkout / "pyproject.toml").is_file():
-        yield ProfileLocation.SHIPPED, checkout / "device_profiles"
+    for folder in shipped_folders("device_profiles", "device_profiles"):
+        yield ProfileLocation.SHIPPED, folder
 
 
 def _same(file: ProfileFile, shipped: ProfileFile) -> bool:

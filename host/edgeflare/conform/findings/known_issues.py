@@ -29,6 +29,7 @@ from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.errors import UserError, suggestion
 from edgeflare.keyword_settings import constructed
+from edgeflare.shipped_files import shipped_folders
 from edgeflare_protos.kernel_sets import Kernels
 
 TABLES: Final = "issue"
@@ -322,11 +323,6 @@ def known_issues() -> tuple[KnownIssue, ...]:
 
 def issue_files() -> Iterator[Path]:
     """Yield the files that are read, those that are shipped first."""
-    package = Path(__file__).resolve().parents[2]
-    checkout = package.parents[1]
-    folders = [package / "known_issues"]  # where a wheel puts them
-    if package.parent.name == "host" and (checkout / "pyproject.toml").is_file():
-        folders.append(checkout / "known_issues")
-    folders.append(Path(os.path.expanduser("~/.config/edgeflare/known_issues")))
-    for folder in folders:
+    own = Path(os.path.expanduser("~/.config/edgeflare/known_issues"))
+    for folder in (*shipped_folders("known_issues", "known_issues"), own):
         yield from sorted(folder.glob("*.toml"))
