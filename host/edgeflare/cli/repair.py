@@ -72,6 +72,9 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
 
+_RepairByLabels = Callable[[Pair, Sequence[Profile], RepairRequest, ReportProgress], RepairOutcome]
+_PlanByLabels = Callable[[Pair, Sequence[Profile], RepairRequest], str]
+
 
 def repair(
     context: typer.Context,
@@ -94,6 +97,7 @@ def repair(
     steps: repair_options.Steps = None,
     suspects: repair_options.Suspects = None,
     groups: repair_options.Groups = None,
+    checkpoints: repair_options.Checkpoints = None,
     again: repair_options.Again = False,
     ensemble: repair_options.Ensemble = None,
     resume: repair_options.Resume = False,
@@ -113,7 +117,7 @@ def repair(
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the same command with --resume
-    goes on; with --groups or archrepair, of which nothing is stored, it begins again without.
+    goes on; by --groups, --checkpoints or archrepair nothing is stored, it begins again without.
     """
     check_folder(out, resume=resume, holds="repair")
     fresh = None if test is None else str(test)
@@ -128,6 +132,7 @@ def repair(
         limit,
         robustness=robustness,
         groups=_columns(groups),
+        checkpoints=tuple(map(str, checkpoints or ())),
         slice=slice_of,
         steps=steps,
         suspects=suspects,
@@ -223,23 +228,16 @@ def _repair(
         )
 
     def work(progress: ReportProgress) -> RepairOutcome:
-        if request.groups:
-            from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
-
-            return fairness_repair.repair_fairness(pair, profiles, request, progress)
-        if request.method == "archrepair":
-            from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
-
-            return architecture_repair.repair_architecture(pair, profiles, request, progress)
+        if request.by_labels is not None:
+            return _by_labels(request)[0](pair, profiles, request, progress)
         with resumable_work():
             return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
 
-    by_labels = "--groups" if request.groups else "archrepair"
     kept = (
-        f"nothing is kept of a repair by {by_labels}; the same command begins it again"
-        if request.groups or request.method == "archrepair"
-        else f"the candidates that were tried are in {out}, no model is chosen; the same command"
-        " with --resume goes on"
+        f"the candidates that were tried are in {out}, no model is chosen; the same command with"
+        " --resume goes on"
+        if request.by_labels is None
+        else f"nothing is kept of a repair by {request.by_labels}; the same command begins it again"
     )
     found = _worked(work, kept)
     if found is None:
@@ -248,6 +246,21 @@ def _repair(
     print_repair(Console(), found.document, RunDirectory(out))
     result(out)
     return found.document
+
+
+def _by_labels(request: RepairRequest) -> tuple[_RepairByLabels, _PlanByLabels]:
+    """Return what repairs a pair by labels, and what says what that would do."""
+    if request.groups:
+        from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
+
+        return fairness_repair.repair_fairness, fairness_repair.planned_fairness
+    if request.checkpoints:
+        from edgeflare.repair import checkpoint_repair  # noqa: PLC0415 - needs jax
+
+        return checkpoint_repair.repair_by_checkpoints, checkpoint_repair.planned_by_checkpoints
+    from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
+
+    return architecture_repair.repair_architecture, architecture_repair.planned_architecture
 
 
 def _worked(work: Callable[[ReportProgress], RepairOutcome], kept: str) -> RepairOutcome | None:
@@ -354,14 +367,8 @@ def planned_repair(
         UserError: as by `repair_pair`, as far as that is known before anything is fitted.
 
     """
-    if request.groups:
-        from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
-
-        return fairness_repair.planned_fairness(pair, profiles, request)
-    if request.method == "archrepair":
-        from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
-
-        return architecture_repair.planned_architecture(pair, profiles, request)
+    if request.by_labels is not None:
+        return _by_labels(request)[1](pair, profiles, request)
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

@@ -73,6 +73,15 @@ SliceOf = Annotated[
         "80 if not given, 100 for all.",
     ),
 ]
+Checkpoints = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="With dare: a checkpoint of the original's training as a float .tflite file, of which"
+        " the compressed model learns by labels, judged under attack. Say it once for each, those"
+        " of the latter half of the training.",
+    ),
+]
 Steps = Annotated[
     int | None,
     typer.Option(

@@ -29,8 +29,16 @@ def require_learning_settings(
             "--method fmt needs --groups, the columns of the attribute that is to decide less, such"
             " as --groups 8"
         )
-    if request.groups and resume:
-        raise UserError("--resume: a repair by --groups stores nothing to go on with: leave it")
+    if request.checkpoints:
+        if method != "dare" or again or not pair:
+            raise UserError(
+                "--checkpoints are for a pair, by --method dare, without --search-again"
+            )
+        if request.robustness:
+            raise UserError("--robustness: a repair by --checkpoints is attacked anyway: leave it")
+    by_labels = request.by_labels
+    if resume and by_labels in ("--groups", "--checkpoints"):
+        raise UserError(f"--resume: a repair by {by_labels} stores nothing to go on with: leave it")
     if request.groups and (method not in ("auto", "fmt") or again or not pair):
         raise UserError("--groups is for a pair, by --method fmt or auto, without --search-again")
     if request.groups and request.robustness:

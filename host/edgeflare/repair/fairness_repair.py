@@ -47,6 +47,8 @@ from edgeflare.repair.judging.judgement_inputs import (
 from edgeflare.repair.labelled_repair import (
     CHOOSE,
     JUDGE,
+    MOST_LOST,
+    MOST_LOST_CHOSEN,
     LabelledInputs,
     any_seed_ids,
     labelled_document,
@@ -58,13 +60,6 @@ from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
 from edgeflare.repair.repair_run import RepairOutcome, repair_plan
-
-MOST_LOST = 0.01
-"""The share of accuracy that a written candidate loses at most on held-out rows."""
-
-_MOST_LOST_CHOSEN = MOST_LOST / 2
-"""The same of a chosen one on the seeds that choose: the one that is best there loses more
-elsewhere."""
 
 _MOST_ROWS = 20_000
 """Rows to tune with, at most."""
@@ -314,7 +309,7 @@ def chosen_candidate(rows: Mapping[str, FairnessRow], *, plain: bool) -> str:
             FMT, since it is simpler.
 
     """
-    least = rows[_BEFORE].choose.accuracy - _MOST_LOST_CHOSEN
+    least = rows[_BEFORE].choose.accuracy - MOST_LOST_CHOSEN
     biases = {
         name: row.choose.bias
         for name, row in rows.items()

@@ -19,6 +19,14 @@ CHOOSE: Final = "choose"
 JUDGE: Final = "judge"
 """Parts of the inputs, as the figures of a model name them; `FRESH` is that of `--test`."""
 
+MOST_LOST: Final = 0.01
+"""The share of accuracy that a written candidate loses at most on held-out inputs, where it is not
+accuracy that is to rise."""
+
+MOST_LOST_CHOSEN: Final = MOST_LOST / 2
+"""The same of a chosen one on the seeds that choose: the one that is best there loses more
+elsewhere."""
+
 LabelledInputs = tuple[NDArray[np.generic], Labels]
 """Inputs of the pair's domain, (n, *shape), and their true labels, (n,)."""
 

@@ -21,7 +21,7 @@ from edgeflare.repair.judging.fairness import FairnessRepair
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput
-from edgeflare.repair.judging.robustness import Robustness
+from edgeflare.repair.judging.robustness import CheckpointRepair, Robustness
 from edgeflare.repair.precision_details import Residual
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_request import RepairRequest
@@ -54,6 +54,7 @@ class RepairDocument(
         fairness: what became of the dependence on an attribute; null unless `--groups` asks for
             that, which is judged in place of deviations.
         architecture: a repair of the original by "archrepair", judged by accuracy; null of others.
+        checkpoints: what the checkpoints of a training have taught; null without `--checkpoints`.
         shown: inputs that judge and that the chosen candidate mends or breaks, those with the
             largest margin of the original first; empty where none is chosen.
         on_devices: the chosen candidate on each device.
@@ -82,6 +83,7 @@ class RepairDocument(
     judged: Judgement | None = None
     fairness: FairnessRepair | None = None
     architecture: ArchitectureRepair | None = None
+    checkpoints: CheckpointRepair | None = None
     shown: Annotated[tuple[ShownInput, ...], msgspec.Meta(max_length=24)] = ()
     on_devices: tuple[OnDevice, ...] = ()
     robustness: Robustness | None = None
@@ -272,8 +274,8 @@ def read_repair(directory: RunDirectory) -> RepairDocument:
 def _contradictions(document: RepairDocument) -> Iterator[str]:
     if document.offered is not None and document.tried(document.offered.candidate) is None:
         yield f"offered.candidate is {document.offered.candidate!r}, but candidates has none"
-    judged = document.judged, document.fairness, document.architecture
-    if document.written and judged == (None, None, None):
+    judged = document.judged, document.fairness, document.architecture, document.checkpoints
+    if document.written and judged == (None, None, None, None):
         yield "written is true, but judged is null"
 
 

@@ -29,6 +29,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
         robustness: whether the repaired model and the one before are attacked.
         groups: columns of an attribute that is to decide less; empty where decisions are to be the
             original's.
+        checkpoints: paths of checkpoints of a training, of which "dare" learns; empty where it
+            learns of the original.
         slice: percent of the synapses of each layer that methods change which slice networks; null
             for what each of them takes.
         steps: batches that "archrepair" trains each candidate with; null for 200.
@@ -46,6 +48,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
     limit: CountFromOne | None = None
     robustness: bool = False
     groups: tuple[Count, ...] = ()
+    checkpoints: tuple[str, ...] = ()
     slice: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
     steps: CountFromOne | None = None
     suspects: CountFromOne | None = None
@@ -73,6 +76,18 @@ class RepairRequest(msgspec.Struct, frozen=True):
     def require_limits(self) -> None:
         """Refuse limits that cannot be read."""
         _ = self.size_limit, self.latency_limit
+
+    @property
+    def by_labels(self) -> str | None:
+        """What asks for a repair that is judged by labels, such as "--groups"; None for none.
+
+        Of such a repair nothing is stored to go on with.
+        """
+        if self.groups:
+            return "--groups"
+        if self.checkpoints:
+            return "--checkpoints"
+        return self.method if self.method == "archrepair" else None
 
     def asks_for(self, method: str) -> bool:
         """Whether a method is asked for, whatever the target and the file allow."""

@@ -10,7 +10,7 @@ seed, so that nothing is drawn; points are rounded to inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -31,6 +31,9 @@ RADIUS: Final = 8.0
 _STEP, _STEPS = 2.0, 20
 """Levels that a step of PGD changes each value by, and how many steps it takes; the paper's for
 photographs."""
+
+_ATTACKS: Final = {"none": (0, 0.0), "fgsm": (1, RADIUS), "pgd": (_STEPS, _STEP)}
+"""How many steps each attack takes, and how long they are."""
 
 _CHECKED = 8
 """Seeds by which the translation of a model is held to what the runtime computes."""
@@ -66,6 +69,77 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why_not: str | None = None
 
 
+class RightUnderAttack(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a classifier gives the true label.
+
+    Attributes:
+        inputs: how many.
+        right: how many it gives the true label to.
+        attacked: how many of them are attacked, by the original's gradient.
+        kept: how many of these it gives the true label to, by the name of the attack; "none" for
+            them as they are.
+
+    """
+
+    inputs: Count
+    right: Count
+    attacked: Count
+    kept: Mapping[str, Count]
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right ones."""
+        return self.right / self.inputs
+
+
+class CheckpointRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A model of a repair by checkpoints.
+
+    Attributes:
+        name: the candidate's name, or "before".
+        choose: figures on the seeds that choose.
+        judge: on those that judge.
+        fresh: on the inputs of `--test`, none of which is attacked; null without.
+
+    """
+
+    name: str
+    choose: RightUnderAttack
+    judge: RightUnderAttack
+    fresh: RightUnderAttack | None
+
+
+class CheckpointOnDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """The chosen candidate on a device, on the seeds that judge."""
+
+    device: str
+    judge: RightUnderAttack
+
+
+class TeachingCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkpoint, and how many of the seeds that fit it teaches."""
+
+    file: str
+    taught: Count
+
+
+class CheckpointRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a network that checkpoints of its training have taught.
+
+    Attributes:
+        checkpoints: in the order in which they were given.
+        radius: the most that an attack changes a value, in levels.
+        rows: the model before, and the candidates.
+        devices: the chosen candidate on each device; empty where none is written.
+
+    """
+
+    checkpoints: tuple[TeachingCheckpoint, ...]
+    radius: Amount
+    rows: tuple[CheckpointRow, ...]
+    devices: tuple[CheckpointOnDevice, ...]
+
+
 def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet) -> Robustness:
     """Attack a model and its repaired form from the seeds that judge.
 
@@ -79,17 +153,12 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
     places = [at for at, answer in enumerate(seeds.original) if answer.decision is not None]
     labels = [seeds.original[at].decision or 0 for at in places]
     inputs, ids = seeds.inputs[places], [int(seeds.seed_ids[at]) for at in places]
-    space = opened.pair.interface.domain.space
-    attacks = {"none": (0, 0.0), "fgsm": (1, RADIUS), "pgd": (_STEPS, _STEP)}
 
     def kept(content: bytes) -> dict[str, int]:
         found = {}
         with open_candidate(content, opened) as model:
-            ascend = _ascent(model, opened, inputs[:_CHECKED])
-            for name, (steps, step) in attacks.items():
-                pairs = zip(inputs, labels, strict=True)
-                moved = [_attacked(row, at, ascend, space, steps, step) for row, at in pairs]
-                answers = zip(model.answers(np.stack(moved), ids), labels, strict=True)
+            for name, moved in attacked_inputs(model, opened, inputs, labels):
+                answers = zip(model.answers(moved, ids), labels, strict=True)
                 found[name] = sum(answer.decision == label for answer, label in answers)
         return found
 
@@ -98,8 +167,31 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
     except UserError as refused:
         return Robustness(why_not=str(refused))
     return Robustness(
-        asked=len(places), kept={name: Attacked(old[name], new[name]) for name in attacks}
+        asked=len(places), kept={name: Attacked(old[name], new[name]) for name in old}
     )
+
+
+def attacked_inputs(
+    model: CandidateModel, opened: OpenedPair, inputs: Input, labels: Sequence[int]
+) -> Iterator[tuple[str, Input]]:
+    """Yield inputs after each attack on a model, with its name; "none" first, as they are.
+
+    Args:
+        model: a classifier, whose own gradient is followed.
+        opened: its pair.
+        inputs: of the pair's domain, (n, *shape).
+        labels: of each, at which the cross entropy is raised.
+
+    Raises:
+        UserError: the model has no gradient, several inputs, or some whose values are no
+            quantities.
+
+    """
+    ascend, space = _ascent(model, opened, inputs[:_CHECKED]), opened.pair.interface.domain.space
+    for name, (steps, step) in _ATTACKS.items():
+        pairs = zip(inputs, labels, strict=True)
+        moved = [_attacked(row, label, ascend, space, steps, step) for row, label in pairs]
+        yield name, np.stack(moved)
 
 
 Ascend = Callable[[Input, int], Real]

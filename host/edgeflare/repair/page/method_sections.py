@@ -1,8 +1,9 @@
-"""The sections of a repair's page that single methods fill: fairness, shifts and precision."""
+"""The sections of a repair's page that single methods fill: by labels, shifts and precision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -12,6 +13,11 @@ from edgeflare.pages.facts import details
 from edgeflare.pages.page import Block, Facts, Section, Sentences, Table
 from edgeflare.repair.architecture_details import ArchitectureRow
 from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Fairness, FairnessRepair, FairnessRow
+from edgeflare.repair.judging.robustness import (
+    CheckpointRepair,
+    CheckpointRow,
+    RightUnderAttack,
+)
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
 from edgeflare.statistics.bootstrap import Estimate
@@ -21,6 +27,13 @@ _FAIR = (
     " AAOD: the mean size of that among inputs without and with that label; EOD: that among inputs"
     " with it. The first group has the lesser value of the attribute. distilled-mean learns the"
     " mean of both answers, without slices."
+)
+
+_TAUGHT = (
+    "dare tunes the layer before the last towards the surest right checkpoint's; dare-by-labels"
+    " learns the labels of the same seeds, and plain those of all, without checkpoints. plain is"
+    " taken unless another one is right under every attack on surely more of the seeds that choose."
+    " Inputs are attacked by the original's gradient,"
 )
 
 _FAIR_SETS = {
@@ -56,10 +69,48 @@ def fairness_section(document: RepairDocument, made: FairnessRepair) -> Section:
     )
 
 
+def checkpoint_section(document: RepairDocument, made: CheckpointRepair) -> Section:
+    """Return how often each candidate is right, as it is and under attack, by part."""
+    row = made.rows[0].choose
+    figures = ("inputs", "right", "attacked", *row.kept)
+    devices = Table(
+        title=f"{document.chosen} on the devices, on the seeds that judge",
+        header=("device", *figures),
+        rows=[(device.device, *_attacked_cells(device.judge, row)) for device in made.devices],
+    )
+    teachers = Table(
+        title="Checkpoints",
+        header=("file", "teaches"),
+        rows=[(PurePath(one.file).name, f"{one.taught:,}") for one in made.checkpoints],
+        note="Seeds that fit, of which it gives the true label with more confidence than all others"
+        " and the model before.",
+    )
+    titles = {**_FAIR_SETS, "choose": "On the seeds that choose"}
+    tables = part_tables(
+        titles, ("model", *figures), made.rows, lambda found: _attacked_cells(found, row)
+    )
+    return Section(
+        id="checkpoints",
+        title="Checkpoints",
+        words=f"{_TAUGHT} within {made.radius:g} levels.",
+        blocks=[Sentences([f"{document.seeds}."]), *tables, devices, teachers],
+    )
+
+
+def _attacked_cells(found: RightUnderAttack, like: RightUnderAttack) -> tuple[str, ...]:
+    kept = (found.kept.get(attack) for attack in like.kept)
+    return (
+        f"{found.inputs:,}",
+        f"{found.accuracy:.2%}",
+        f"{found.attacked:,}",
+        *("–" if count is None else f"{count:,}" for count in kept),
+    )
+
+
 def part_tables(
     titles: Mapping[str, str],
     header: Sequence[str],
-    rows: Sequence[FairnessRow | ArchitectureRow],
+    rows: Sequence[FairnessRow | ArchitectureRow | CheckpointRow],
     cells: Callable[[Any], tuple[str, ...]],
 ) -> list[Table]:
     """Return a table for each part of the inputs, with a row for each model.

@@ -17,6 +17,7 @@ from edgeflare.repair.judging.repair_examples import FOLDER, ChangeKind
 from edgeflare.repair.page.architecture_sections import architecture_sections
 from edgeflare.repair.page.method_sections import (
     blamed_section,
+    checkpoint_section,
     details_section,
     fairness_section,
     ratio_text,
@@ -149,6 +150,10 @@ def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Sec
         return
     if document.architecture is not None:
         yield from architecture_sections(document, document.architecture)
+        yield _asked(document)
+        return
+    if document.checkpoints is not None:
+        yield checkpoint_section(document, document.checkpoints)
         yield _asked(document)
         return
     yield _candidates(document)
@@ -319,7 +324,11 @@ def _accuracy(sets: Mapping[SetName, SetJudgement]) -> Table:
 def _asked(document: RepairDocument) -> Section:
     test = document.request.test
     # The page does not tell the folders of the machine that the repair ran on.
-    asked = structs.replace(document.request, test=None if test is None else PurePath(test).name)
+    asked = structs.replace(
+        document.request,
+        test=None if test is None else PurePath(test).name,
+        checkpoints=tuple(PurePath(file).name for file in document.request.checkpoints),
+    )
     devices = (
         Facts(f"Device {device.name}", details(device.provenance)) for device in document.devices
     )
