@@ -8,12 +8,13 @@ EXTRAS = .[audio,detection,onnx,plots,repair,report,runtimes,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all check lint protos schemas dist clean
+.PHONY: help env demo test test-all test-newest check lint protos schemas dist clean
 
 help:
 	@echo 'make demo      check whether the example model may ship, on an emulated device, into runs/demo'
 	@echo 'make test      run the tests that need nothing else'
 	@echo 'make test-all  run those that need more, such as QEMU, adb, OpenSSH, Ray and Chromium'
+	@echo 'make test-newest  run the fast tests with the newest of each dependency that pyproject.toml allows'
 	@echo 'make check     the short run before a commit: make lint, and the fast tests of make test'
 	@echo 'make lint      check style, types and the directions between the rooms'
 	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
@@ -35,6 +36,12 @@ test: .venv/.complete
 # What needs more: emulators, phones, boards, Ray, a browser. It says what it skips, and why.
 test-all: env
 	$(PYTEST) -m system
+
+# Says, before a user does, which new release of a dependency breaks something; constraints.txt
+# follows, or a cap in pyproject.toml. What is written by a generator is held to the pinned one.
+test-newest: .venv-newest/.complete
+	.venv-newest/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not (slow or system)' \
+	    -k 'not (committed_files or is_pinned or schemas_beside)'
 
 # What is not slow either.
 check: lint
@@ -69,7 +76,7 @@ dist: .venv-release/.complete
 	    build/wheel-alone
 
 clean:
-	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid .venv-release build dist
+	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid .venv-newest .venv-release build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Packages for an environment; where they do not come, one line, and a file with all that pip said.
@@ -105,6 +112,12 @@ install = { $(1)/bin/python -m pip install --quiet $(2) 2>$(1)/pip.log || { \
 	    exit; \
 	done; \
 	echo 'no Python 3.10 or 3.11 for tflite-runtime 2.14: the tests of the old board will be skipped'
+
+.venv-newest/.complete: pyproject.toml
+	@$(PYTHON) -m venv .venv-newest
+	@$(call install,.venv-newest,--upgrade pip hatchling hatch-vcs)
+	@$(call install,.venv-newest,--upgrade --no-build-isolation --group dev --editable '$(EXTRAS)')
+	@touch $@
 
 .venv-release/.complete: constraints-release.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-release

@@ -34,6 +34,7 @@ def test_each_test_is_run_by_one_of_two_commands_and_the_check_is_the_quick_part
     assert marks_of("test") == ["not system"]
     assert marks_of("test-all") == ["system"]
     assert marks_of("check") == ["not (slow or system)"]
+    assert marks_of("test-newest") == marks_of("check")
     check = told("check")
     for line in told("lint").splitlines():
         assert line in check
