@@ -87,6 +87,9 @@ KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
 }
 """All of them by name, that which a runtime takes by itself first."""
 
+FIRST_COMPILED: Final = (2, 1, 5)
+"""First version of ai-edge-litert whose compiled models are told of threads and precision."""
+
 TFLITE_KERNEL_SETS: Final[tuple[TFLiteKernels, ...]] = get_args(TFLiteKernels)
 """Those of TFLite's interpreter, which every host has."""
 

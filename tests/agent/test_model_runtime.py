@@ -58,7 +58,8 @@ def test_a_device_offers_what_is_installed_on_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "offered"), [("2.1.0", False), ("2.3.0.dev20261001", True), ("10.0", True)]
+    ("version", "offered"),
+    [("2.1.4", False), ("2.1.5", True), ("2.3.0.dev20261001", True), ("10.0", True)],
 )
 def test_compiled_models_are_offered_from_the_first_version_with_all_their_options(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, offered: bool
@@ -68,7 +69,7 @@ def test_compiled_models_are_offered_from_the_first_version_with_all_their_optio
     assert ({"compiled-cpu", "gpu"} <= set(offered_kernel_sets())) == offered
     if not offered:
         assert set(offered_kernel_sets()).isdisjoint({"compiled-cpu", "gpu", "npu"})
-        with pytest.raises(RuntimeMissing, match=r"pip install 'ai-edge-litert>=2\.3'"):
+        with pytest.raises(RuntimeMissing, match=r"pip install 'ai-edge-litert>=2\.1\.5'"):
             runtime_with("gpu").load()
 
 

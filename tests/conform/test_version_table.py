@@ -142,6 +142,26 @@ def test_a_finding_on_the_kernel_sets_of_a_version(run_of_findings: Path, tmp_pa
     assert "| builtin | wrong | wrong |" in report
 
 
+@pytest.mark.slow
+def test_kernel_sets_of_compiled_models_are_tried_in_the_versions_that_have_them(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    directory = RunDirectory(run_of_findings)
+    models = stored_models(directory, read_conformance(directory))[:1]
+    _, version = installed_version()
+    (now,) = installed_versions([version], print)
+    absent = tmp_path / "bin" / "python"
+    before = RuntimeVersion("2.0.3", now.package, absent)
+    broken = RuntimeVersion("2.2.0", now.package, absent)
+    said: list[str] = []
+    with runtime_arms([before, broken, now], ["compiled-cpu"], said.append) as arms:
+        (row,) = version_document(models, arms).findings
+    assert row.kernels == {f"compiled-cpu@{version}": "right"}
+    (line,) = said
+    assert line.startswith("compiled-cpu of 2.2.0: ")
+    assert str(absent) in line
+
+
 @pytest.mark.old_litert
 @pytest.mark.slow
 def test_a_fault_that_a_release_mended(

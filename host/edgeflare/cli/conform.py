@@ -232,7 +232,8 @@ def _conform_here(
     document = run_requested_conformance(asked, profile, path, resumed_at=path)
     if runtimes and document.findings and document.interrupted_by is None:
         found = stored_models(RunDirectory(path), document)
-        write_versions(tried_on(found, runtimes), path, shown=not as_json)
+        tried = tried_on(found, runtimes, document.device.kernels)
+        write_versions(tried, path, shown=not as_json)
     return _end(document, path, as_json=as_json)
 
 

@@ -62,7 +62,7 @@ from edgeflare.conform.record.conform_document import (
 )
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import begin_journal, require_same_run, resume_journal
-from edgeflare.conform.runtime_arms import runtime_arms
+from edgeflare.conform.runtime_arms import COMPILED_KERNELS, runtime_arms
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import EMULATED_ALL, Profile
@@ -332,10 +332,15 @@ def _arms(versions: str | None, stack: ExitStack, console: Console) -> list[Tabl
             ),
             arm.arm,
         )
-        for arm in stack.enter_context(runtime_arms(runtimes))
+        for arm in stack.enter_context(
+            runtime_arms(
+                runtimes, (*HOST_KERNELS, *COMPILED_KERNELS), lambda line: say(console, line)
+            )
+        )
     ]
+    there = {arm.column.kernels for arm in arms}
     for profile in kernel_set_devices(EMULATED_ALL):
-        if profile.kernels in HOST_KERNELS:
+        if profile.kernels in there:
             continue
         try:
             arms.append(_device_arm(profile, stack))

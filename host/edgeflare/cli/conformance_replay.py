@@ -25,6 +25,7 @@ from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, st
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel
+from edgeflare.conform.runtime_arms import COMPILED_KERNELS
 from edgeflare.conform.version_table import failing_still
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
@@ -121,7 +122,7 @@ def replay_on_versions(
     refuse_as_target(path, "what is replayed", directory.path)
     overwrite = overwrite or out is None
     RunDirectory.check(path, overwrite=overwrite)
-    table = tried_on(models, installed(versions))
+    table = tried_on(models, installed(versions), document.device.kernels)
     claimed, lock = RunDirectory.claim(path, overwrite=overwrite)
     try:
         write_versions(table, claimed.path)
@@ -130,7 +131,8 @@ def replay_on_versions(
     result(path)
     failing = failing_still(document, table)
     kernels = document.device.kernels
-    if kernels not in HOST_KERNELS and any(finding.verdict != "host" for finding in failing):
+    tried = kernels in HOST_KERNELS or kernels in COMPILED_KERNELS
+    if not tried and any(finding.verdict != "host" for finding in failing):
         say(
             Console(stderr=True),
             f"The versions have no {printable(kernels)} kernels: what these do wrong was not tried"

@@ -146,7 +146,7 @@ def _export_operator(
             from edgeflare.cli.version_launch import installed, tried_on  # noqa: PLC0415
 
             stored = stored_model(directory, numbered(directory, document, number))
-            since = tried_on([stored], installed(versions))
+            since = tried_on([stored], installed(versions), document.device.kernels)
         files = export_finding(
             directory, document, number, path, with_weights=with_weights, versions=since
         )

@@ -13,13 +13,14 @@ from edgeflare.cli.progress import say
 from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.model_reading import read_operators
+from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.findings.known_issues import KnownFaults, KnownIssue, known_issues
 from edgeflare.conform.graphs.wrong_part import WrongPart
 from edgeflare.conform.issue_reproduction import ProbedIssue, ProbeOutcome, probed_issues
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import linked_issue
-from edgeflare.conform.runtime_arms import runtime_arms
+from edgeflare.conform.runtime_arms import COMPILED_KERNELS, runtime_arms
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.version_table import since_words
 from edgeflare.devices.device_check import kernel_set_devices
@@ -89,7 +90,12 @@ def probed_versions(issues: Sequence[KnownIssue], versions: str) -> dict[str, li
     console = Console(stderr=True)
     runtimes = installed(versions)
     found: dict[str, list[ProbedIssue]] = {}
-    with runtime_arms(runtimes) as arms, console.status("trying versions") as status:
+    asked = {kernels for issue in issues if issue.is_probed for kernels in issue.kernel_sets}
+    kernel_sets = (*HOST_KERNELS, *(kernels for kernels in COMPILED_KERNELS if kernels in asked))
+    with (
+        runtime_arms(runtimes, kernel_sets, lambda line: say(console, line)) as arms,
+        console.status("trying versions") as status,
+    ):
         for arm in arms:
             wanted = [each for each in issues if each.is_probed and arm.kernels in each.kernel_sets]
             status.update(f"{arm.name}: trying {len(wanted)} known issues")

@@ -10,8 +10,14 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.progress import say
+from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.runtime_arms import RuntimeVersion, installed_versions, runtime_arms
+from edgeflare.conform.runtime_arms import (
+    COMPILED_KERNELS,
+    RuntimeVersion,
+    installed_versions,
+    runtime_arms,
+)
 from edgeflare.conform.version_table import (
     VERSIONS_DOCUMENT,
     VERSIONS_TABLE,
@@ -38,10 +44,24 @@ def installed(versions: str) -> list[RuntimeVersion]:
     return installed_versions(read_versions(versions), lambda line: say(console, line))
 
 
-def tried_on(models: Sequence[StoredModel], runtimes: Sequence[RuntimeVersion]) -> VersionDocument:
-    """Try findings on each kernel set of some versions, with its progress shown."""
+def tried_on(
+    models: Sequence[StoredModel], runtimes: Sequence[RuntimeVersion], kernels: str
+) -> VersionDocument:
+    """Try findings on each kernel set of some versions, with its progress shown.
+
+    Args:
+        models: the findings' least models.
+        runtimes: the versions.
+        kernels: the kernel set of the device that they were found on; a compiled model's is tried
+            in each version, too.
+
+    """
     console = Console(stderr=True)
-    with runtime_arms(runtimes) as arms, console.status("trying versions") as status:
+    kernel_sets = (*HOST_KERNELS, *(own for own in COMPILED_KERNELS if own == kernels))
+    with (
+        runtime_arms(runtimes, kernel_sets, lambda line: say(console, line)) as arms,
+        console.status("trying versions") as status,
+    ):
         return version_document(
             models,
             arms,

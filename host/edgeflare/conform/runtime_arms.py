@@ -6,12 +6,15 @@ compared by one measure.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
+from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
@@ -24,12 +27,16 @@ from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged
-from edgeflare.errors import UserError
+from edgeflare.devices.profile_lookup import find_shipped_profile
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.agent_code import link_packages
 from edgeflare.models.runtime_versions import PACKAGES, package_of, runtime_python
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import FIRST_COMPILED, Kernels
 
 _INPUT_SECONDS = 4.0
+
+COMPILED_KERNELS: Final[tuple[Kernels, ...]] = ("compiled-cpu", "gpu")
+"""Kernel sets of compiled models that versions are tried on; an NPU's are bound to one version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +112,22 @@ def installed_versions(
 
 @contextmanager
 def runtime_arms(
-    runtimes: Sequence[RuntimeVersion], kernel_sets: Sequence[Kernels] = HOST_KERNELS
+    runtimes: Sequence[RuntimeVersion],
+    kernel_sets: Sequence[Kernels] = HOST_KERNELS,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[list[RuntimeArm]]:
-    """Make ready kernel sets of versions; nothing is started before they run something."""
-    with TemporaryDirectory(prefix="edgeflare-runtimes-") as folder:
+    """Make ready kernel sets of versions; those of the interpreter start when they run something.
+
+    A compiled model's kernel sets are reached by an agent of the version, which starts here. What
+    a version does not offer is left out; where it should, but cannot, that is told in a line.
+
+    Args:
+        runtimes: the versions.
+        kernel_sets: the kernel sets.
+        tell: is told what is left out.
+
+    """
+    with TemporaryDirectory(prefix="edgeflare-runtimes-") as folder, ExitStack() as stack:
         packages = Path(folder, "packages")
         link_packages(packages)
         arms = []
@@ -116,13 +135,29 @@ def runtime_arms(
             path = f"PYTHONPATH={packages}"
             launcher = ("env", "-u", "PYTHONHOME", path, str(runtime.python))
             for kernels in kernel_sets:
-                opener = HostOpener(kernels, launcher, _INPUT_SECONDS)
-                arms.append(RuntimeArm(runtime, kernels, PackingArm(opener)))
-        try:
-            yield arms
-        finally:
-            for arm in arms:
-                arm.arm.close()
+                if kernels in HOST_KERNELS:
+                    arm: KernelArm = PackingArm(HostOpener(kernels, launcher, _INPUT_SECONDS))
+                    stack.callback(arm.close)
+                    arms.append(RuntimeArm(runtime, kernels, arm))
+                elif found := _behind_agent(runtime, kernels, stack, tell):
+                    arms.append(RuntimeArm(runtime, kernels, found))
+        yield arms
+
+
+def _behind_agent(
+    runtime: RuntimeVersion, kernels: Kernels, stack: ExitStack, tell: Callable[[str], None]
+) -> KernelArm | None:
+    """Return a compiled model's kernel set in a version, behind an agent that the stack stops."""
+    if runtime.package != PACKAGES[0] or runtime.order[1:] < FIRST_COMPILED:
+        return None
+    own = str(runtime.python) == sys.executable
+    profile = find_shipped_profile(f"emulated-{kernels}")
+    versioned = replace(profile, python=None if own else str(runtime.python))
+    try:
+        return open_conformance(versioned, stack, lambda: False).arms[0]
+    except EdgeFlareError as error:
+        tell(f"{kernels} of {runtime.version}: {error}")
+        return None
 
 
 def judged_alone(node: DraftNode, model: PosedModel, arm: KernelArm) -> KernelJudgement:

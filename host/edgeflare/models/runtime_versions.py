@@ -33,6 +33,10 @@ _MODULES: Final = {"ai-edge-litert": "ai_edge_litert", "tflite-runtime": "tflite
 _BESIDE: Final = ("grpcio", "grpcio-health-checking", "protobuf")
 """What the agent needs beside a runtime, in the versions that the host has."""
 
+_UNDECLARED: Final = (2, 1)
+"""The version of ai-edge-litert whose compiled models import ml-dtypes, and whose wheel does not
+say so."""
+
 _NUMPY_2: Final = (1, 1)
 """First version of ai-edge-litert that was built for numpy 2: with it the ones before die."""
 
@@ -191,6 +195,7 @@ def _installed(package: str, name: str, folder: Path) -> str | None:
             return done.stderr
         raise InfrastructureError(f"{name}: pip cannot install it: {_first_error(done.stderr)}")
     old = package != PACKAGES[0] or _numbers(name) < _NUMPY_2
+    beside += ["ml-dtypes"] if _numbers(name)[:2] == _UNDECLARED else []
     _call([*pip, "numpy<2" if old else "numpy", *beside])
     return None
 

@@ -17,14 +17,10 @@ from edgeflare_agent.runtime.model_runtime import (
 )
 from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
-from edgeflare_protos.kernel_sets import VENDOR_SDKS, Kernels, equipped_vendors
+from edgeflare_protos.kernel_sets import FIRST_COMPILED, VENDOR_SDKS, Kernels, equipped_vendors
 
 _DISTRIBUTION: Final = "ai-edge-litert"
 _PACKAGE: Final = "ai_edge_litert"
-
-_OLDEST: Final = (2, 3)
-"""Oldest version that is used: those before have a compiled model whose options lack threads and
-precision."""
 
 _LIBRARIES: Final = {
     "compiled-cpu": "compiled_model.py",
@@ -43,7 +39,7 @@ class CompiledRuntime:
     def offers(self, kernels: Kernels) -> bool:
         """See `ModelRuntime`. Whether there is a driver is known once a model is opened."""
         found = importlib.util.find_spec(_PACKAGE)
-        if found is None or found.origin is None or _version() < _OLDEST:
+        if found is None or found.origin is None or _version() < FIRST_COMPILED:
             return False
         package = Path(found.origin).parent
         if not (package / _LIBRARIES["compiled-cpu"]).exists():
@@ -58,7 +54,7 @@ class CompiledRuntime:
         if not self.offers("compiled-cpu"):
             raise RuntimeMissing(
                 "no runtime with accelerators is installed: pip install"
-                f" '{_DISTRIBUTION}>={'.'.join(map(str, _OLDEST))}'"
+                f" '{_DISTRIBUTION}>={'.'.join(map(str, FIRST_COMPILED))}'"
             )
         importlib.import_module(f"{_PACKAGE}.compiled_model")
         return runtime_info()
@@ -74,8 +70,8 @@ class CompiledRuntime:
 
 
 def _version() -> tuple[int, ...]:
-    """Return the first two numbers of the installed version; none where it is not known."""
-    return tuple(map(int, re.findall(r"\d+", _version_of(_DISTRIBUTION))[:2]))
+    """Return the first three numbers of the installed version; none where it is not known."""
+    return tuple(map(int, re.findall(r"\d+", _version_of(_DISTRIBUTION))[:3]))
 
 
 def _version_of(distribution: str) -> str:
