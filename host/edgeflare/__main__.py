@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def start() -> None:
     """Run the command line; where it works on a fleet, a parent watches it."""
     _require_host()
+    # Modules are no garbage: to look for some among them took a fifth of a command that does
+    # nothing. Once the command's own are imported, `LazyCommand` lets it be looked for.
+    gc.disable()
     from edgeflare.cli.standard_streams import harden_streams  # noqa: PLC0415 - Linux alone
 
     harden_streams()
@@ -46,6 +50,7 @@ def _run() -> None:
         main()
     finally:
         ended = sys.exc_info()[1]
+        gc.freeze()  # else Python would look through all that is left, as it ends
         try:
             finish()
         except OSError as error:

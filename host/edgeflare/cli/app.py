@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -76,7 +77,11 @@ class LazyCommand(TyperCommand):
         """Import and return the command; its class is of Typer's own Click, or of the package."""
         name = str(self.name)
         module = import_module(f"edgeflare.cli.{name}")
-        return _command(name, getattr(module, "app", None) or getattr(module, name))
+        command = _command(name, getattr(module, "app", None) or getattr(module, name))
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
+        return command
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         """Return the context of the command itself, so that it is what parses, helps and runs."""
