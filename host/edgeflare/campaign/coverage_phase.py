@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -31,7 +32,9 @@ from edgeflare.run.finding_outcomes import sort_findings
 from edgeflare.run.journal_notes import COVERAGE_KEY, ArmCoverage, NeuronCoverage
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.seed_ids import device_of
-from edgeflare.whitebox.baselines.neuron_coverage import CapturedNeurons
+
+if TYPE_CHECKING:  # imported where it is measured
+    from edgeflare.whitebox.baselines.neuron_coverage import CapturedNeurons
 
 _STREAM = 16
 """Number of the run's generator that draws other seeds."""
@@ -275,6 +278,10 @@ class CapturedArm:
         self._stack.close()
 
     def _neurons(self, index: int) -> CapturedNeurons:
+        from edgeflare.whitebox.baselines.neuron_coverage import (  # noqa: PLC0415 - seldom asked for
+            CapturedNeurons,
+        )
+
         if index not in self._places:
             probe = self._stack.enter_context(closing(self._probe(index)))
             neurons = CapturedNeurons(self._graph, probe, self._thresholds)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from edgeflare.errors import UserError
-from edgeflare.fleet.cluster.ray_cluster import LOCAL
-from edgeflare.fleet.fleet_file import FleetHosts
+
+if TYPE_CHECKING:  # the room is imported by commands that run on a fleet
+    from edgeflare.fleet.fleet_file import FleetHosts
 
 _FLEET = "On many hosts"
 
@@ -69,6 +70,10 @@ class FleetOptions:
 
     def require_complete(self) -> None:
         """Refuse options of a fleet without one, and a cluster without its devices."""
+        if self == FleetOptions():
+            return
+        from edgeflare.fleet.cluster.ray_cluster import LOCAL  # noqa: PLC0415 - for a fleet alone
+
         if self.fleet == "":
             raise UserError("--fleet names no cluster: give HOST:PORT of its head, or local")
         if self.fleet == LOCAL and self.fleet_file is not None:
@@ -76,7 +81,7 @@ class FleetOptions:
                 "--fleet local is a cluster of this host alone: leave out --fleet-file, or give the"
                 " HOST:PORT of a head"
             )
-        if self.fleet is None and self != FleetOptions():
+        if self.fleet is None:
             raise UserError("--fleet-file and --fleet-devices belong to --fleet")
         if self.fleet_file is not None and self.fleet_devices != FleetOptions().fleet_devices:
             raise UserError(
@@ -90,6 +95,9 @@ class FleetOptions:
     @property
     def hosts(self) -> FleetHosts:
         """Where the command runs."""
+        from edgeflare.fleet.cluster.ray_cluster import LOCAL  # noqa: PLC0415 - for a fleet alone
+        from edgeflare.fleet.fleet_file import FleetHosts  # noqa: PLC0415
+
         return FleetHosts(self.fleet or LOCAL, self.fleet_file, self.fleet_devices)
 
 

@@ -11,7 +11,6 @@ from typing import TypeVar
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.profile import names_all
 from edgeflare.errors import UserError
-from edgeflare.matrix.matrix_folder import check_matrix_folder, is_begun
 
 Folder = TypeVar("Folder", bound=RunFolder)
 
@@ -39,6 +38,8 @@ def matrix_path(folder: RunFolder, name: str) -> Path:
         UserError: no runs must be made there.
 
     """
+    from edgeflare.matrix.matrix_folder import check_matrix_folder  # noqa: PLC0415 - for few
+
     path = folder.out or Path("runs") / f"{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}"
     check_matrix_folder(path, resume=folder.resume, overwrite=folder.overwrite)
     return path
@@ -52,4 +53,6 @@ def of_kernel_set(folder: Folder, path: Path) -> Folder:
         path: the run directory of that kernel set.
 
     """
+    from edgeflare.matrix.matrix_folder import is_begun  # noqa: PLC0415 - for few
+
     return replace(folder, out=path, resume=folder.resume and is_begun(path))

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from edgeflare.bench.grid import BenchRun, Watch
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
-from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.untrusted_text import printable
+
+if TYPE_CHECKING:  # rooms of some commands, which the others need not import
+    from edgeflare.bench.grid import BenchRun, Watch
+    from edgeflare.survey.phases.survey_observer import DeviceProgress
 
 LINE_SECONDS: Final = 5.0
 """Seconds between two plain lines: often enough to see that it lives, seldom enough for a log."""

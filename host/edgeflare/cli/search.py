@@ -14,13 +14,7 @@ from edgeflare.campaign.screening_answers import require_screening, require_unse
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds, user_words
-from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import (
-    compare_kernel_sets,
-    kernel_set_runner,
-    try_kernel_sets,
-)
 from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
@@ -32,7 +26,6 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.fleet.search_job import SearchJob
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_page import print_run
@@ -169,6 +162,9 @@ def _search_on_fleet(
         dry_run: say what would be done, and do nothing.
 
     """
+    from edgeflare.cli.fleet_session import look_at_job, run_job  # noqa: PLC0415 - for this alone
+    from edgeflare.fleet.search_job import SearchJob  # noqa: PLC0415
+
     _require_shareable(asked, devices)
     path = asked.folder.choose(asked.pair.folder_name)
     job = SearchJob(
@@ -235,6 +231,12 @@ def _search_kernel_sets(
         UserError: no kernel set takes the model, or as a search raises it.
 
     """
+    from edgeflare.cli.kernel_set_matrix import (  # noqa: PLC0415 - for this alone
+        compare_kernel_sets,
+        kernel_set_runner,
+        try_kernel_sets,
+    )
+
     out = matrix_path(asked.folder, asked.pair.folder_name)
     runner = kernel_set_runner(device, trust, out, asked.folder)
     if dry_run:

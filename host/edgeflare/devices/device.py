@@ -22,11 +22,10 @@ from edgeflare.devices.provenance import (
     Telemetry,
     decisive_changes,
 )
-from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.reservations.reservation import reserved
 from edgeflare.devices.session import DeviceProbe, DeviceSession
 from edgeflare.devices.transports.transport import Transport
-from edgeflare.devices.transports.transport_registry import transport
+from edgeflare.devices.transports.transport_registry import cache_of, transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.evaluator import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused

@@ -18,7 +18,7 @@ from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.on_device import RemoteState
 from edgeflare.devices.remote.remote_shell import Remote, RemoteError
 from edgeflare.devices.transports.transport import Endpoint, Transport, allow_delegate
-from edgeflare.devices.transports.transport_registry import transport, transports
+from edgeflare.devices.transports.transport_registry import cache_of, transport, transports
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.agent_code import package_folder
 
@@ -102,15 +102,6 @@ class InstalledAgent:
     cache: str
     sha256: str
     sent_bytes: int
-
-
-def cache_of(profile: Profile) -> str | None:
-    """Return the folder on a device where agents and models stay, or None where none do.
-
-    One that begins with `~/` is in the home there.
-    """
-    deployment = transport(profile.transport).deployment
-    return profile.cache or (deployment.cache if deployment else None)
 
 
 def inspect_cache(remote: Remote, profile: Profile) -> RemoteState:

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
 
@@ -55,6 +56,15 @@ def transport(name: str) -> TransportPlugin:
             " TransportPlugin; correct or uninstall the package"
         )
     return loaded
+
+
+def cache_of(profile: Profile) -> str | None:
+    """Return the folder on a device where agents and models stay, or None where none do.
+
+    One that begins with `~/` is in the home there.
+    """
+    deployment = transport(profile.transport).deployment
+    return profile.cache or (deployment.cache if deployment else None)
 
 
 @cache
