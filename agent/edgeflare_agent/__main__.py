@@ -25,7 +25,7 @@ from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease, DeviceLock
 from edgeflare_agent.handlers import MessageInterceptor
 from edgeflare_agent.idle import IdleWatch, wait_until
 from edgeflare_agent.model_store import ModelStore, UnsafeFolder
-from edgeflare_agent.runtime import RuntimeMissing, end_all_workers
+from edgeflare_agent.runtime import RuntimeMissing, end_all_workers, take_fork_server
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
@@ -63,6 +63,8 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 DEVICE_VARIABLE = "EDGEFLARE_AGENT_DEVICE"
 
+_MOST_DESCRIPTOR = 2**20
+
 # A month; who wants it longer wants no limit.
 _MOST_IDLE_SECONDS = 31 * 24 * 3600
 
@@ -77,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         security = read_security(
             options.host, options.tls_cert, options.tls_key, options.token_file
         )
+        if options.fork_server is not None:
+            take_fork_server(options.fork_server)
         store = ModelStore(options.store, options.store_limit_mb * 1024 * 1024)
         sessions = Sessions(store, options.launcher)
         lease = DeviceLease(options.lease_seconds, DeviceLock(options.device))
@@ -189,6 +193,13 @@ def _add_device_options(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="command that starts Python for the workers "
         "(default: $EDGEFLARE_AGENT_LAUNCHER, else this Python)",
+    )
+    add(
+        "--fork-server",
+        type=_whole_number(3, _MOST_DESCRIPTOR),
+        metavar="FD",
+        help="socket of a fork server, from the process that starts this one on the same machine "
+        "(default: the workers have a fork server of this agent's own)",
     )
     add(
         "--system-root",

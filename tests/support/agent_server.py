@@ -1,10 +1,10 @@
 """The process that forks agents and fork servers: started by `forked_agents.py`, with a socket.
 
-A connection brings a request, and the descriptors of stdin, stdout and stderr, of a fork server's
-socket, and of the *status pipe*, to which are written the process id and, when the process has
-ended, its exit code or minus the signal, as integers of 32 bits; nothing where a fork would be
-another process than one that is started by itself. The process ends with its own stdin; what it
-has forked goes on.
+A connection brings a request, and the descriptors of stdin, stdout and stderr, of the socket of a
+fork server, which the process is or which it may ask, and of the *status pipe*, to which are
+written the process id and, when the process has ended, its exit code or minus the signal, as
+integers of 32 bits; nothing where a fork would be another process than one that is started by
+itself. The process ends with its own stdin; what it has forked goes on.
 """
 
 from __future__ import annotations
@@ -184,9 +184,11 @@ def _become(request: StartRequest, given: list[int], status_pipe: int, own: list
 
 
 def _run(request: StartRequest, sockets: list[int]) -> int:
-    if sockets:
+    if not request.arguments:
         fork_server.main(sockets[0])
         return 0
+    if sockets:  # it has another number here
+        request.arguments[request.arguments.index("--fork-server") + 1] = str(sockets[0])
     sys.argv[:] = ["edgeflare-agent", *request.arguments]
     return agent.main(request.arguments)
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -261,14 +261,27 @@ def _role(marked: dict[int, _Status], pid: int) -> Role:
         return "agent"
     parent = marked.get(marked[pid].parent)
     if FORK_SERVER in arguments and parent is not None and FORK_SERVER in parent.arguments:
-        parent = marked.get(parent.parent)
-    elif FORK_SERVER in arguments:
+        # Host and agent share a fork server: a worker has its pipes in common with whose it is.
+        agents = [
+            other for other, status in marked.items() if b"edgeflare_agent" in status.arguments
+        ]
+        shared = any(_pipes(pid) & _pipes(agent) for agent in agents)
+        return "device's worker" if shared else "host's worker"
+    if FORK_SERVER in arguments:
         return "fork server"
-    elif b"edgeflare_agent.runtime.worker" not in arguments:
+    if b"edgeflare_agent.runtime.worker" not in arguments:
         return "host"
     if parent is not None and b"edgeflare_agent" in parent.arguments:
         return "device's worker"
     return "host's worker"
+
+
+def _pipes(pid: int) -> set[str]:
+    """Return the pipes that a process has open."""
+    found: set[str] = set()
+    with suppress(OSError):  # it ends meanwhile
+        found |= {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    return {name for name in found if name.startswith("pipe:")}
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -97,12 +97,13 @@ def _agent(
     cwd: Path,
     env: Mapping[str, str],
     stderr: IO[bytes],
+    pass_fds: Sequence[int],
     **_: object,
 ) -> ForkedAgent | None:
     """Return a forked agent, None if it has to be started by itself."""
     (stdin, commands), (words, stdout) = os.pipe(), os.pipe()
     request = StartRequest(list(arguments), str(cwd), dict(env), standing())
-    forked = _forked(path, request, [stdin, stdout, stderr.fileno()])
+    forked = _forked(path, request, [stdin, stdout, stderr.fileno(), *pass_fds])
     os.close(stdin)
     os.close(stdout)
     ours = os.fdopen(commands, "wb", 0), os.fdopen(words, "rb")

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
         offered_kernel_sets,
     )
     from edgeflare_agent.runtime.tflite.packages import runtime_info
-    from edgeflare_agent.runtime.worker_process import end_all_workers
+    from edgeflare_agent.runtime.worker_process import (
+        end_all_workers,
+        fork_server_socket,
+        take_fork_server,
+    )
 
 __all__ = [
     "Acceleration",
@@ -49,8 +53,10 @@ __all__ = [
     "TensorSpec",
     "WorkerLost",
     "end_all_workers",
+    "fork_server_socket",
     "offered_kernel_sets",
     "runtime_info",
+    "take_fork_server",
 ]
 
 _MODULES = (

@@ -78,43 +78,26 @@ class ForkedProcess:
             return self.returncode
 
 
-class ForkServerProcess:
-    """A running fork server.
+class ForkServer:
+    """A fork server that another process has started, and handed on.
 
     Attributes:
-        surroundings: environment and folder, which its workers have from it.
+        surroundings: environment and folder of this process.
         forked: whether it has ever forked a worker.
 
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Start a server.
+    def __init__(self, requests: socket.socket, *, forked: bool) -> None:
+        """Take a server.
 
         Args:
-            command: what starts it, but for the number of its socket.
-
-        Raises:
-            OSError: it cannot be started.
+            requests: a socket to ask it by, which others may use, too.
+            forked: whether it has ever forked a worker.
 
         """
         self.surroundings = surroundings()
-        self.forked = False
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self._process = subprocess.Popen(
-                    [*command, str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(),),
-                    # Fewer threads, which a process that forks should not have. Workers need none.
-                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-                    start_new_session=True,
-                )
-            except OSError:
-                self._socket.close()
-                raise
+        self.forked = forked
+        self.socket = requests
 
     def fork(self, descriptors: Sequence[int]) -> ForkedProcess | None:
         """Return a new worker, None if the server is gone or does not answer.
@@ -125,7 +108,7 @@ class ForkServerProcess:
         """
         status_pipe, told = os.pipe()
         try:
-            socket.send_fds(self._socket, [b"f"], [*descriptors, told])
+            socket.send_fds(self.socket, [b"f"], [*descriptors, told])
         except OSError:
             os.close(told)
             os.close(status_pipe)
@@ -141,12 +124,48 @@ class ForkServerProcess:
         return None
 
     def retire(self) -> None:
-        """Ask for no more workers: the server ends with the last one that it has."""
-        self._socket.close()
+        """Ask for no more workers: the server ends with the last one that anybody has."""
+        self.socket.close()
+
+    def kill(self) -> None:
+        """Let go of the server, which others may go on to use."""
+        self.socket.close()
+
+
+class ForkServerProcess(ForkServer):
+    """A fork server that this process has started."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start a server.
+
+        Args:
+            command: what starts it, but for the number of its socket.
+
+        Raises:
+            OSError: it cannot be started.
+
+        """
+        ours, theirs = socket.socketpair()
+        super().__init__(ours, forked=False)
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    # Fewer threads, which a process that forks should not have. Workers need none.
+                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                    start_new_session=True,
+                )
+            except OSError:
+                ours.close()
+                raise
 
     def kill(self) -> None:
         """Kill the server, but not its workers, if it still runs."""
-        self._socket.close()
+        super().kill()
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

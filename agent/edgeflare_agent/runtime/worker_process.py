@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -19,10 +20,11 @@ from typing import Any
 
 from edgeflare_agent.runtime.fork_server_process import (
     ForkedProcess,
+    ForkServer,
     ForkServerProcess,
     surroundings,
 )
-from edgeflare_agent.runtime.launcher import python_command
+from edgeflare_agent.runtime.launcher import default_launcher, python_command
 from edgeflare_agent.runtime.model_runtime import (
     ModelChanged,
     ModelRejected,
@@ -33,7 +35,7 @@ from edgeflare_agent.runtime.model_runtime import (
 )
 from edgeflare_agent.runtime.worker_messages import Channel, LoadingOrder, ReadyModel
 
-_servers: dict[tuple[str, ...], ForkServerProcess] = {}
+_servers: dict[tuple[str, ...], ForkServer] = {}
 _without: set[tuple[str, ...]] = set()
 """Launchers whose server has never forked a worker: they start each by itself."""
 
@@ -239,7 +241,33 @@ def end_fork_servers() -> None:
             _forget(launcher)
 
 
-def _server(launcher: tuple[str, ...]) -> ForkServerProcess | None:
+def fork_server_socket() -> int | None:
+    """Return the descriptor by which a child process may ask this one's fork server for workers.
+
+    The child is told of it by `--fork-server`, and must have the environment of this process in all
+    that its workers look at. None where there is no such server.
+    """
+    server = _server(tuple(default_launcher()))
+    return None if server is None else server.socket.fileno()
+
+
+def take_fork_server(descriptor: int) -> None:
+    """Ask the fork server of the parent process for the workers that the default launcher starts.
+
+    Args:
+        descriptor: what `fork_server_socket` returned there.
+
+    Raises:
+        OSError: it is no socket.
+
+    """
+    given = ForkServer(socket.socket(fileno=descriptor), forked=True)
+    given.socket.set_inheritable(False)
+    with _lock:
+        _servers[tuple(default_launcher())] = given
+
+
+def _server(launcher: tuple[str, ...]) -> ForkServer | None:
     """Return the server of a launcher; one that was started elsewhere makes room for another."""
     with _lock:
         server = _servers.get(launcher)

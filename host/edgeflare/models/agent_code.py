@@ -1,4 +1,4 @@
-"""The agent's own code, for an interpreter that does not have it."""
+"""What of this installation an agent on the same machine uses: its code, and the fork server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from edgeflare.errors import InfrastructureError
+from edgeflare_agent.runtime import fork_server_socket
+
+__all__ = ["fork_server_socket", "link_packages", "package_folder"]
 
 
 def link_packages(folder: Path) -> None:

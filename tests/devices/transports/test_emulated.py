@@ -31,7 +31,7 @@ from edgeflare.devices.transports.emulated import (
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.folder_contents import BEGUN_LIST
-from processes import alive, children
+from processes import alive, children, fork_servers, workers
 
 
 def profile(python: str | None = None) -> Profile:
@@ -81,7 +81,7 @@ def test_nothing_is_left_behind(model: Path, temporary: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
+def test_agent_and_fork_server_end_with_a_host_that_is_killed(tmp_path: Path) -> None:
     host = subprocess.Popen(
         [
             sys.executable,
@@ -98,11 +98,12 @@ def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
     )
     assert host.stdout is not None
     assert host.stdout.readline() == b"up\n"
-    (agent,) = descendants(host.pid)
+    started = descendants(host.pid)
+    assert len(started) == 2
     host.kill()
     host.communicate()
 
-    assert wait_until(lambda: not alive(agent))
+    assert wait_until(lambda: not any(alive(pid) for pid in started))
 
 
 def test_ctrl_c_does_not_reach_the_agent() -> None:
@@ -169,6 +170,25 @@ def test_last_words_tell_how_the_agent_ended() -> None:
     transport.close()
 
     assert transport.failure_reason().startswith("its process was killed by SIGKILL")
+
+
+@pytest.mark.slow
+def test_the_agent_has_workers_from_the_fork_server_of_this_process_as_long_as_that_lives(
+    model: Path, images: NDArray[np.float32]
+) -> None:
+    with connect(find_profile("emulated-xnnpack")) as device:
+        session = device.open(model)
+        expected = session.submit(images).result(200)
+        (agent,) = agents()
+        assert not children(agent)
+        for server in fork_servers(os.getpid()):
+            ended = workers(os.getpid())
+            os.kill(server, signal.SIGKILL)
+            for worker in ended:
+                os.kill(worker, signal.SIGKILL)
+        again = session.submit(images).result(200)
+        assert fork_servers(agent) == children(agent) != []
+    np.testing.assert_array_equal(again.outputs, expected.outputs)
 
 
 @pytest.mark.old_board

@@ -53,12 +53,18 @@ class ChildAgent:
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = self._scratch.path
 
-    def start(self, launcher: Sequence[str], environment: Mapping[str, str]) -> Endpoint:
+    def start(
+        self,
+        launcher: Sequence[str],
+        environment: Mapping[str, str],
+        fork_server: int | None = None,
+    ) -> Endpoint:
         """Start the agent, and wait until it is ready.
 
         Args:
             launcher: the command that runs the agent, to which its options are added.
             environment: the process's whole environment.
+            fork_server: socket of the fork server of this process, which the agent then uses, too.
 
         Raises:
             OSError: the launcher cannot be run.
@@ -73,6 +79,7 @@ class ChildAgent:
             "--store", str(self.folder / "store"),
             "--token-file", str(self.folder / "token"),
             "--exit-with-stdin",
+            *([] if fork_server is None else ["--fork-server", str(fork_server)]),
         ]
         # fmt: on
         with open(self.folder / "log", "wb") as log:
@@ -83,6 +90,7 @@ class ChildAgent:
                 stderr=log,
                 cwd=self.folder,  # not the user's, whose files `-m` would import as modules
                 env=environment,
+                pass_fds=() if fork_server is None else (fork_server,),
                 start_new_session=True,
             )
         port = self._wait_until_ready(self._process)

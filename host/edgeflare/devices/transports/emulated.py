@@ -20,7 +20,7 @@ from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.transport import Endpoint, allow_delegate
 from edgeflare.devices.transports.transport_plugin import Check, TransportPlugin
 from edgeflare.errors import UserError
-from edgeflare.models.agent_code import link_packages
+from edgeflare.models.agent_code import fork_server_socket, link_packages
 from edgeflare_protos.kernel_sets import runtime_package
 
 VARIABLES: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
@@ -47,10 +47,13 @@ class EmulatedTransport(ChildTransport):
         packages = agent.folder / "packages"
         link_packages(packages)
         python = self.profile.python or sys.executable
-        environment = _environment(packages, own=self.profile.python is None)
+        own = self.profile.python is None
+        environment = _environment(packages, own=own)
+        # Workers on a GPU have variables that those of the twin have not.
+        server = fork_server_socket() if own and self.profile.kernels != "gpu" else None
         try:
             command = [python, "-m", "edgeflare_agent", *allow_delegate(self.profile)]
-            return agent.start(command, environment)
+            return agent.start(command, environment, server)
         except OSError as error:
             raise UserError(
                 f'{self.profile.source}: python = "{python}": cannot be run: {error.strerror}'
