@@ -17,9 +17,9 @@ from edgeflare.repair.architecture import block_search, candidate_operators
 from edgeflare.repair.architecture.candidate_operators import NONE
 from edgeflare.repair.architecture.network_blocks import network_blocks
 from edgeflare.repair.architecture.rewritten_block import ORIGINAL
-from edgeflare.repair.architecture_repair import chosen_candidate
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import compressed_as, weights_only
+from edgeflare.repair.labelled_repair import chosen_candidate
 from operator_chain import Step, write_tflite
 
 pytestmark = pytest.mark.whitebox

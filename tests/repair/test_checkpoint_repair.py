@@ -13,7 +13,7 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 from called_commands import completed, document_of, refused
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.checkpoint_repair import chosen_candidate
+from edgeflare.repair.checkpoint_repair import candidate_to_judge
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Tuning
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
@@ -176,7 +176,7 @@ def right(accuracy: int, stood: int) -> dict[str, NDArray[np.bool_]]:
 
 def test_plain_is_chosen_unless_another_one_surely_stands_more() -> None:
     plain = {"before": right(90, 10), "plain": right(90, 20)}
-    assert chosen_candidate({**plain, "dare": right(90, 24)}) == "plain"
-    assert chosen_candidate({**plain, "dare": right(90, 30)}) == "dare"
-    assert chosen_candidate({**plain, "dare": right(89, 30)}) == "plain"
-    assert chosen_candidate({"before": right(90, 10), "plain": right(80, 40)}) == "before"
+    assert candidate_to_judge({**plain, "dare": right(90, 24)}) == "plain"
+    assert candidate_to_judge({**plain, "dare": right(90, 30)}) == "dare"
+    assert candidate_to_judge({**plain, "dare": right(89, 30)}) == "plain"
+    assert candidate_to_judge({"before": right(90, 10), "plain": right(80, 40)}) == "before"

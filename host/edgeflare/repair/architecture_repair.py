@@ -60,10 +60,13 @@ from edgeflare.repair.judging.judgement_inputs import (
     true_labels,
 )
 from edgeflare.repair.labelled_repair import (
+    BEFORE,
     CHOOSE,
     JUDGE,
+    PLAIN,
     LabelledInputs,
     any_seed_ids,
+    chosen_candidate,
     labelled_document,
     labelled_parts,
 )
@@ -86,7 +89,7 @@ LEAST_SEEDS: Final = 2 * BATCH * PARTS // 3 + 1
 _CALIBRATING = 500
 """Seeds to fit with by which a network is compressed, at most."""
 
-_BEFORE, _PLAIN, _FOUND = "before", "plain", "archrepair"
+_FOUND = "archrepair"
 
 _Answers = Mapping[str, tuple[Sequence[Answer], Sequence[Answer]]]
 """What a float model and its compressed form answer, by part of the inputs."""
@@ -222,7 +225,7 @@ class _Repair:
         progress("blocks", 0, 1)
         blocks = self.candidates.located(self._suspects)
         makers: dict[str, Callable[[StepProgress], TrainedNetwork]] = {
-            _PLAIN: self.candidates.fine_tuned,
+            PLAIN: self.candidates.fine_tuned,
             **{
                 f"{_FOUND}-{block.name.replace(' ', '-')}": partial(self.candidates.searched, block)
                 for block in self.candidates.blocks
@@ -241,7 +244,7 @@ class _Repair:
         best = next((each for each in made if each.tried.name == chosen), None)
         change, gains, why = self._verdict(before, best)
         written = best if gains else None
-        rows = [self._row(_BEFORE, before, ())]
+        rows = [self._row(BEFORE, before, ())]
         rows += [
             self._row(each.tried.name, each.answers, each.connections)
             for each in made
@@ -379,26 +382,6 @@ class _Repair:
         return CompressedOnDevice(
             device=device.profile.name, judge=figures(best.answers[JUDGE][0], answers, labels)
         )
-
-
-def chosen_candidate(right: Mapping[str, NDArray[np.bool_]]) -> str | None:
-    """Return the candidate to judge; None where there is none.
-
-    It is "plain", unless another one is right on surely more of the inputs that choose.
-
-    Args:
-        right: where each candidate's compressed model is right, by name.
-
-    """
-    if _PLAIN not in right:
-        return max(right, key=lambda name: int(right[name].sum()), default=None)
-    plain = right[_PLAIN]
-    surely = [
-        name
-        for name, found in right.items()
-        if surely_more(int((found & ~plain).sum()), int((plain & ~found).sum()))
-    ]
-    return max(surely, key=lambda name: int(right[name].sum()), default=_PLAIN)
 
 
 def _right(answers: Sequence[Answer], labels: Labels) -> NDArray[np.bool_]:

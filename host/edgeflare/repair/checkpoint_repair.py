@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -49,14 +48,18 @@ from edgeflare.repair.judging.robustness import (
     attacked_inputs,
 )
 from edgeflare.repair.labelled_repair import (
+    BEFORE,
     CHOOSE,
     JUDGE,
     MOST_LOST,
     MOST_LOST_CHOSEN,
+    PLAIN,
     LabelledInputs,
     any_seed_ids,
+    chosen_candidate,
     labelled_document,
     labelled_parts,
+    made_candidates,
 )
 from edgeflare.repair.post_training.dare import (
     TaughtRows,
@@ -66,7 +69,6 @@ from edgeflare.repair.post_training.dare import (
     tuned_towards,
 )
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
-from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
 from edgeflare.repair.repair_run import RepairOutcome, repair_plan
@@ -78,8 +80,7 @@ _MOST_ROWS = 10_000
 _MOST_ATTACKED = 500
 """Inputs of a part that are attacked, at most: PGD takes some 40 ms for each of LeNet-4."""
 
-_BEFORE, _PLAIN = "before", "plain"
-_CANDIDATES: Final = "dare", "dare-by-labels", _PLAIN
+_CANDIDATES: Final = "dare", "dare-by-labels", PLAIN
 
 _Decided = Mapping[str, Mapping[str, NDArray[np.bool_]]]
 """Where a model is right: by part of the inputs, and by attack; "all" for all of the part."""
@@ -211,15 +212,11 @@ class _Repair:
         checkpoints = list(self.checkpoints.values())
         taught = taught_rows(self.network, self.labels, checkpoints, target)
         attacked = self._attacked(progress)
-        contents, seconds = {_BEFORE: self.network.content}, {}
-        for number, name in enumerate(_CANDIDATES):
-            progress("candidates", number, len(_CANDIDATES))
-            begun = monotonic()
-            contents[name] = self._made(name, taught, partial(progress, name))
-            seconds[name] = round(monotonic() - begun, 3)
-        progress("candidates", len(_CANDIDATES), len(_CANDIDATES))
+        makers = {name: partial(self._made, name, taught) for name in _CANDIDATES}
+        files, tried = made_candidates(makers, progress)
+        contents = {BEFORE: self.network.content, **files}
         right = {name: self._right(content, attacked) for name, content in contents.items()}
-        chosen = chosen_candidate({name: of_parts[CHOOSE] for name, of_parts in right.items()})
+        chosen = candidate_to_judge({name: of_parts[CHOOSE] for name, of_parts in right.items()})
         written, why = self._verdict(right, chosen)
         counts = np.bincount(taught.teachers + 1, minlength=len(checkpoints) + 1)[1:]
         devices = self.opened.devices if written else ()
@@ -232,10 +229,6 @@ class _Repair:
             rows=tuple(_row(name, of_parts) for name, of_parts in right.items()),
             devices=tuple(self._on(device, contents[chosen], attacked) for device in devices),
         )
-        tried = [
-            TriedCandidate(name=name, seconds=took, bytes=len(contents[name]))
-            for name, took in seconds.items()
-        ]
         document = labelled_document(
             self.opened, self.request, self.split, tried, chosen if written else None, why
         )
@@ -247,7 +240,7 @@ class _Repair:
         """Return the file of a candidate; each has the same generator of its own."""
         network, oracle = self.network, taught.oracle
         rng = np.random.default_rng(self.request.rng_seed)
-        if name == _PLAIN:
+        if name == PLAIN:
             return fine_tuned(network, network.rows, self.labels, rng, progress)
         if name != _CANDIDATES[0]:
             return fine_tuned(network, oracle.rows, oracle.groups, rng, progress)
@@ -285,9 +278,9 @@ class _Repair:
 
     def _verdict(self, right: Mapping[str, _Decided], chosen: str) -> tuple[bool, str]:
         """Say whether the chosen candidate is to be written, by inputs that did not choose."""
-        if chosen == _BEFORE:
+        if chosen == BEFORE:
             return False, "every candidate loses more than half a point on the seeds that choose"
-        before, after = right[_BEFORE], right[chosen]
+        before, after = right[BEFORE], right[chosen]
         held_out = [part for part in self.parts if part != CHOOSE]
         old, new = (
             float(np.concatenate([of[part][_ALL] for part in held_out]).mean())
@@ -316,36 +309,24 @@ class _Repair:
         return CheckpointOnDevice(device=device.profile.name, judge=_figures(right))
 
 
-def chosen_candidate(right: Mapping[str, Mapping[str, NDArray[np.bool_]]]) -> str:
+def candidate_to_judge(right: Mapping[str, Mapping[str, NDArray[np.bool_]]]) -> str:
     """Return the candidate to judge; "before" for none.
 
     It is "plain", unless another one is right under every attack on surely more of the seeds that
-    choose; then it is the one that is right there most often. Those that lose more than half a
-    point of accuracy do not count.
+    choose. Those that lose more than half a point of accuracy do not count.
 
     Args:
         right: where the model before and the candidates are right on the seeds that choose, by name
             and attack; "all" for the seeds as they are, and others for those that are attacked.
 
     """
-    least = right[_BEFORE][_ALL].mean() - MOST_LOST_CHOSEN
+    least = right[BEFORE][_ALL].mean() - MOST_LOST_CHOSEN
     stands = {
         name: _stands(sets)
         for name, sets in right.items()
-        if name != _BEFORE and sets[_ALL].mean() >= least
+        if name != BEFORE and sets[_ALL].mean() >= least
     }
-    plain = stands.get(_PLAIN)
-    better = (
-        stands
-        if plain is None
-        else {
-            name: found
-            for name, found in stands.items()
-            if surely_more(int((found & ~plain).sum()), int((plain & ~found).sum()))
-        }
-    )
-    none = _BEFORE if plain is None else _PLAIN
-    return max(better, key=lambda name: int(better[name].sum()), default=none)
+    return chosen_candidate(stands) or BEFORE
 
 
 def _stands(sets: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
-from time import monotonic
 
 import numpy as np
 from msgspec import structs
@@ -45,6 +44,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     true_labels,
 )
 from edgeflare.repair.labelled_repair import (
+    BEFORE,
     CHOOSE,
     JUDGE,
     MOST_LOST,
@@ -53,10 +53,10 @@ from edgeflare.repair.labelled_repair import (
     any_seed_ids,
     labelled_document,
     labelled_parts,
+    made_candidates,
 )
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
-from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
 from edgeflare.repair.repair_run import RepairOutcome, repair_plan
@@ -67,7 +67,6 @@ _MOST_ROWS = 20_000
 _AS_WELL = 0.01
 """How much more bias the plain candidate may have and still be taken, since it is simpler."""
 
-_BEFORE = "before"
 _DISTILLED = "distilled-mean"
 _FMT = "fmt"
 _STEPS = (200, 600, 1800)
@@ -173,33 +172,23 @@ class _Judging:
     def outcome(self, progress: ReportProgress) -> RepairOutcome:
         """Make candidates, choose one and judge it."""
         before = read_model_file(self.opened.pair.compressed)
-        contents, seconds = {_BEFORE: before}, {}
-        makers = self._makers(before)
-        for number, (name, make) in enumerate(makers.items()):
-            progress("candidates", number, len(makers))
-            begun = monotonic()
-            contents[name] = make(partial(progress, name))
-            seconds[name] = round(monotonic() - begun, 3)
-        progress("candidates", len(makers), len(makers))
+        made, tried = made_candidates(self._makers(before), progress)
+        contents = {BEFORE: before, **made}
         decided = {name: self._decided(made, self._decisions) for name, made in contents.items()}
         decided[MEAN_OF_BOTH] = self._decided(before, self._mean_decisions)
         rows = {name: self._row(name, of_parts) for name, of_parts in decided.items()}
         chosen = chosen_candidate(rows, plain=self.request.method == "auto")
         written, why = self._verdict(decided, chosen)
         devices = self.opened.devices if written else ()
-        made = FairnessRepair(
+        repair = FairnessRepair(
             columns=self.attribute.columns,
             rows=tuple(rows.values()),
             devices=tuple(self._on(device, contents[chosen]) for device in devices),
         )
-        tried = [
-            TriedCandidate(name=name, seconds=took, bytes=len(contents[name]))
-            for name, took in seconds.items()
-        ]
         document = labelled_document(
             self.opened, self.request, self.split, tried, chosen if written else None, why
         )
-        document = structs.replace(document, fairness=made)
+        document = structs.replace(document, fairness=repair)
         repaired = RepairCandidate(chosen, contents[chosen], None) if written else None
         return RepairOutcome(document, repaired)
 
@@ -270,14 +259,14 @@ class _Judging:
         self, decided: Mapping[str, Mapping[str, Labels]], chosen: str
     ) -> tuple[bool, str]:
         """Say whether the chosen candidate is to be written, by rows that did not choose."""
-        if chosen == _BEFORE:
+        if chosen == BEFORE:
             return False, "every candidate loses more than half a point on the seeds that choose"
         held_out = [part for part in self.rows if part != CHOOSE]
         inputs, labels = map(
             np.concatenate, zip(*(self.rows[part] for part in held_out), strict=True)
         )
         sides = [
-            np.concatenate([decided[name][part] for part in held_out]) for name in (_BEFORE, chosen)
+            np.concatenate([decided[name][part] for part in held_out]) for name in (BEFORE, chosen)
         ]
         judged_by = labels, self.attribute.first(inputs), self._favourable
         before, after = (fairness(side, *judged_by) for side in sides)
@@ -309,13 +298,13 @@ def chosen_candidate(rows: Mapping[str, FairnessRow], *, plain: bool) -> str:
             FMT, since it is simpler.
 
     """
-    least = rows[_BEFORE].choose.accuracy - MOST_LOST_CHOSEN
+    least = rows[BEFORE].choose.accuracy - MOST_LOST_CHOSEN
     biases = {
         name: row.choose.bias
         for name, row in rows.items()
         if name.startswith(_FMT) and row.choose.accuracy >= least
     }
-    best = min(biases, key=biases.__getitem__, default=_BEFORE)
+    best = min(biases, key=biases.__getitem__, default=BEFORE)
     distilled = rows[_DISTILLED].choose
     if not plain or distilled.accuracy < least:
         return best

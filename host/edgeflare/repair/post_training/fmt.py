@@ -69,6 +69,7 @@ class FMT:
         both: bool,
         percent: float | None,
         rng: np.random.Generator,
+        layer: int | None = None,
     ) -> None:
         """Generate inputs, and find the slices of both groups.
 
@@ -79,6 +80,8 @@ class FMT:
                 network is less confident about.
             percent: of the synapses of each layer that a slice keeps; None for 80.
             rng: draws inputs.
+            layer: the tensor that the inputs of a pair are to share (p, §3.1.2); None for what the
+                layer before the last puts out.
 
         Raises:
             UserError: no layer but the last has weights, an operator has no gradient, or constants
@@ -86,7 +89,8 @@ class FMT:
 
         """
         graph = Graph(content)
-        layer, scores = _layer_before_last(graph), scores_of(graph)
+        layer = _layer_before_last(graph) if layer is None else layer
+        scores = scores_of(graph)
         self._content, self._rng = content, rng
         self._network = FakeQuantizedNetwork(graph, (layer,))
         sure, unsure = _pairs(graph, table, rng)
