@@ -19,7 +19,7 @@ from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import float_operators, weights_only
+from edgeflare.repair.fitting.quantizer import fit_calibration, float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
@@ -100,13 +100,15 @@ def _plans(request: RepairRequest) -> list[CandidatePlan]:
     shared = _SharedFits()
     return [
         _rewrites(shared),
-        _in_place(shared, "bias", "bias"),
-        _in_place(shared, "ranges", "ranges"),
+        _by_steps(shared, "bias", "bias"),
+        _by_steps(shared, "ranges", "ranges"),
+        _by_steps(shared, "calibration", "calibration"),
+        _by_steps(shared, "calibration+ranges", "calibration"),
         _float_head(shared, ()),
         _float_head(shared, ("ranges",)),
         _weights_only(shared, rounded=False),
-        _in_place(shared, "rounding", "rounding"),
-        _in_place(shared, "ranges+rounding", "rounding"),
+        _by_steps(shared, "rounding", "rounding"),
+        _by_steps(shared, "ranges+rounding", "rounding"),
         _weights_only(shared, rounded=True),
         _precision_search(shared),
         _learning(shared, request, _FITTED),
@@ -128,8 +130,9 @@ _STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
     "bias": fit_biases,
     "ranges": fit_ranges,
     "rounding": fit_rounding,
+    "calibration": fit_calibration,
 }
-"""Steps that change the file in its place."""
+"""Steps that change the file in its place, and the one that quantizes the original anew."""
 
 _FITTED = ("ranges", "rounding")
 """Steps after which other methods go on."""
@@ -172,8 +175,8 @@ class _SharedFits:
         return self._rounded
 
 
-def _in_place(shared: _SharedFits, name: str, method: str) -> CandidatePlan:
-    """Return the plan of steps that change the file in its place."""
+def _by_steps(shared: _SharedFits, name: str, method: str) -> CandidatePlan:
+    """Return the plan of steps one after the other."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         fitted = shared.fitted(network, name.split("+"), progress)

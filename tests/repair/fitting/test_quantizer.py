@@ -27,13 +27,14 @@ from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
+    fit_calibration,
     float_operators,
     int16_operators,
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
 from edgeflare_protos.kernel_sets import Kernels
-from fitted_networks import Net, judged
+from fitted_networks import Net, judged, require_progress, untold
 from operator_chain import Step, write_tflite
 from tampering import COMPRESSED, ORIGINAL, InterpreterProbe, edited, run
 
@@ -260,6 +261,26 @@ def test_inputs_are_float_where_only_float_operators_read_them() -> None:
     assert graph.tensors[graph.inputs[0]].dtype == "float32"
     assert graph.tensors[graph.outputs[0]].dtype == "int8"
     assert activations(graph) == {"float32", "int8"}
+
+
+def test_an_input_that_is_cut_off_gets_the_range_of_its_values() -> None:
+    edit = InPlaceEdit(example().content)
+    (given,) = example().graph.inputs
+    edit.set_quantization(given, [0.2 / 255], [-128])
+    told: list[tuple[int, int]] = []
+    damaged = replace(example(), content=edit.content())
+    made = fit_calibration(damaged, lambda done, of: told.append((done, of)))
+    tensor = Graph(made).tensors[given]
+    assert tensor.scales[0] * 255 == pytest.approx(1)
+    assert tensor.zero_points == (-128,)
+    assert np.abs(outputs(made) - outputs(ORIGINAL.read_bytes())).mean() < 0.01
+    require_progress(told)
+
+
+def test_weights_alone_are_not_calibrated() -> None:
+    network = replace(example(), content=rewritten("weights only"))
+    with pytest.raises(UserError, match="weights alone in 8 bits"):
+        fit_calibration(network, untold)
 
 
 def test_an_operator_without_a_counterpart_is_named() -> None:
