@@ -146,11 +146,7 @@ def repair(
         _require_shifts(request, source if pair_alone else None)
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
-    if not source.exists():
-        like = path_suggestion(source, lambda path: _is_pair(path) or _is_run(path))
-        raise UserError(
-            f"there is no {source}{like}: name a run directory, or a folder with a pair.toml"
-        )
+    _require_there(source)
     decided = decided_by_user(trust)
     past = None if pair_alone else PastRun.open(source)
     if past is None:
@@ -177,6 +173,14 @@ def repair(
         return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
+
+
+def _require_there(source: Path) -> None:
+    if not source.exists():
+        like = path_suggestion(source, lambda path: _is_pair(path) or _is_run(path))
+        raise UserError(
+            f"there is no {source}{like}: name a run directory, or a folder with a pair.toml"
+        )
 
 
 def _columns(groups: str | None) -> tuple[int, ...]:

@@ -129,7 +129,7 @@ def planned_by_checkpoints(pair: Pair, profiles: Sequence[Profile], request: Rep
 
 def _opened(
     pair: Pair, profiles: Sequence[Profile], request: RepairRequest, stack: ExitStack
-) -> _Repair:
+) -> _CheckpointTuning:
     """Open a pair, and refuse what cannot be tuned or judged."""
     if pair.interface.task != DEFAULT_TASK:
         raise UserError(
@@ -155,7 +155,7 @@ def _opened(
     inputs, ids = np.asarray(opened.seeds.inputs)[fit], any_seed_ids(opened, len(fit))
     rows, original_rows = (opened.panel.rows(arm, inputs, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
     network = QuantizedNetwork(read_model_file(pair.compressed), content, rows, original_rows)
-    return _Repair(opened, request, split, network, labels[fit], checkpoints, parts)
+    return _CheckpointTuning(opened, request, split, network, labels[fit], checkpoints, parts)
 
 
 def _require_same_structure(checkpoint: Graph, original: Graph) -> None:
@@ -184,7 +184,7 @@ def _require_same_structure(checkpoint: Graph, original: Graph) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Repair:
+class _CheckpointTuning:
     """What candidates are made of, and what judges them.
 
     Attributes:
