@@ -70,7 +70,7 @@ CALIBRATING, SEEDS = 500, 3_000
 
 
 @dataclass(frozen=True)
-class Laboratory:
+class TrainedFashion:
     """A pair that is open, and images to train and to judge with."""
 
     opened: OpenedPair
@@ -115,7 +115,7 @@ def main() -> int:
         test = arguments.train if arguments.test is None else arguments.test
         judged, labels = loaded(test)
         some = slice(arguments.judged)
-        laboratory = Laboratory(
+        laboratory = TrainedFashion(
             opened, loaded(arguments.train), (judged[some], labels[some]), arguments.rng_seed
         )
         if arguments.table == "history":
@@ -130,7 +130,7 @@ def main() -> int:
 # A training and its checkpoints.
 
 
-def write_history(laboratory: Laboratory, out: Path) -> None:
+def write_history(laboratory: TrainedFashion, out: Path) -> None:
     """Train the original's network anew with the first half, and write a pair and checkpoints."""
     pair, (images, labels) = laboratory.opened.pair, laboratory.train
     classifier = TrainedClassifier(read_model_file(Path(str(pair.original))), "the original")
@@ -170,7 +170,7 @@ def drawn(constants: Constants, rng: np.random.Generator) -> Constants:
 # The oracle is a checkpoint.
 
 
-def by_checkpoints(laboratory: Laboratory, arguments: argparse.Namespace) -> None:
+def by_checkpoints(laboratory: TrainedFashion, arguments: argparse.Namespace) -> None:
     """Tune by checkpoints in each way, and judge on test images as they are and attacked."""
     files = sorted(arguments.pair.glob("checkpoint-*.tflite"))
     checkpoints = [file.read_bytes() for file in files[len(files) // 2 :]]
@@ -251,7 +251,7 @@ def drawn_oracle(
 # The oracle is the original.
 
 
-def by_original(laboratory: Laboratory, count: int) -> None:
+def by_original(laboratory: TrainedFashion, count: int) -> None:
     """Tune towards the original in each way, behind ranges and rounding, and count deviations."""
     images, space = laboratory.train[0], laboratory.opened.pair.interface.domain.space
     mixed, _ = mixtures(images[:count], count, laboratory.rng, space)

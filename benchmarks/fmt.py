@@ -47,7 +47,7 @@ Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Table:
+class PeopleRows:
     """Rows of a table that train and those that judge, standardized, and what groups them."""
 
     train: tuple[Rows, Labels]
@@ -110,7 +110,7 @@ def ways(content: bytes, some: TuningRows, seed: int) -> Iterator[tuple[str, Cal
     )
 
 
-def trained_network(table: Table, rng: np.random.Generator) -> bytes:
+def trained_network(table: PeopleRows, rng: np.random.Generator) -> bytes:
     """Return a float classifier that is trained with the rows."""
     sizes, width = (table.train[0].shape[1], *HIDDEN, 2), table.train[0].shape[1]
     steps, source = list[Step](), "image"
@@ -133,7 +133,7 @@ def answers(content: bytes, rows: Rows) -> NDArray[np.float32]:
     return np.concatenate([np.array(probe.run([row[None]])[0]) for row in rows])
 
 
-def read(arguments: argparse.Namespace, rng: np.random.Generator) -> Table:
+def read(arguments: argparse.Namespace, rng: np.random.Generator) -> PeopleRows:
     """Return the rows of a file, those that train first drawn."""
     with arguments.csv.open(newline="") as file:
         header, *lines = csv.reader(file)
@@ -148,10 +148,10 @@ def read(arguments: argparse.Namespace, rng: np.random.Generator) -> Table:
     order, most = rng.permutation(len(inputs)), 7 * len(inputs) // 10
     train, judge = ((inputs[at].astype(np.float32), labels[at]) for at in np.split(order, [most]))
     names = [header[at] for at in kept]
-    return Table(train, judge, tuple(names.index(name) for name in arguments.groups))
+    return PeopleRows(train, judge, tuple(names.index(name) for name in arguments.groups))
 
 
-def write_pair(out: Path, content: bytes, table: Table) -> None:
+def write_pair(out: Path, content: bytes, table: PeopleRows) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in ("original", "compressed"):
         (out / f"{name}.tflite").write_bytes(content)
