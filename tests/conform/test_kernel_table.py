@@ -81,9 +81,11 @@ def test_a_cell_in_words(cell: KernelCell, words: str) -> None:
 
 
 def test_a_run_ends_where_its_time_is_up() -> None:
-    arms = [TableArm(column("builtin", "2.2.0"), ExactArm())]
-    table, stop = kernel_table(CELLS, 600, 0, arms, over=lambda done: done >= 250)
+    arms = [TableArm(column("builtin", version), ExactArm()) for version in ("2.1.6", "2.2.0")]
+    told: list[int] = []
+    table, stop = kernel_table(CELLS, 600, 0, arms, lambda done: done >= 250, told.append)
     assert (table.models, stop) == (250, None)
+    assert told == [250, 500]
 
 
 class LostArm(ExactArm):

@@ -276,15 +276,19 @@ def tabulate_kernels(
     most = models or MODELS_PER_CELL * len(cells)
     with as_ctrl_c(), ExitStack() as stack:
         arms = _arms(versions, stack, console)
-        status = stack.enter_context(console.status("drawing models"))
-
-        def over(done: int) -> bool:
-            status.update(f"{done:,} of {most:,} models on {len(arms)} kernel sets")
-            return seconds is not None and time.monotonic() - begun > seconds
-
-        command = _command(cells, most, rng_seed, versions)
-        soc = describe_host(None).soc
-        table, stop = kernel_table(cells, most, rng_seed, arms, over, command, soc)
+        display = stack.enter_context(observe(console))
+        runs = most * len(arms)
+        name = f"models on {len(arms)} kernel sets"
+        table, stop = kernel_table(
+            cells,
+            most,
+            rng_seed,
+            arms,
+            over=lambda _: seconds is not None and time.monotonic() - begun > seconds,
+            tried=lambda done: display.worked(name, done, runs),
+            command=_command(cells, most, rng_seed, versions),
+            machine=describe_host(None).soc,
+        )
     claimed, lock = RunDirectory.claim(path, overwrite=folder.overwrite)
     try:
         _write(table, claimed.path)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from rich.markup import escape
-
 from edgeflare.cli.console import Console
-from edgeflare.cli.progress import say
+from edgeflare.cli.progress import ProgressDisplay, observe, say
 from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.model_reading import read_operators
@@ -94,25 +92,25 @@ def probed_versions(issues: Sequence[KnownIssue], versions: str) -> dict[str, li
     kernel_sets = (*HOST_KERNELS, *(kernels for kernels in COMPILED_KERNELS if kernels in asked))
     with (
         runtime_arms(runtimes, kernel_sets, lambda line: say(console, line)) as arms,
-        console.status("trying versions") as status,
+        observe(console) as display,
     ):
         for arm in arms:
             wanted = [each for each in issues if each.is_probed and arm.kernels in each.kernel_sets]
-            status.update(f"{arm.name}: trying {len(wanted)} known issues")
-            found[arm.name] = probed_issues(wanted, arm.arm)
+            found[arm.name] = probed_issues(wanted, arm.arm, _counted(display, arm.name, wanted))
     return found
 
 
 def _probed_on(profile: Profile, issues: Sequence[KnownIssue]) -> list[ProbedIssue]:
-    name = escape(printable(profile.name))
-    console = Console(stderr=True)
-    with ExitStack() as stack, console.status(f"opening {name}") as status:
+    name = printable(profile.name)
+    with ExitStack() as stack, observe(Console(stderr=True)) as display:
         opened = open_conformance(profile, stack, lambda: False)
+        return probed_issues(issues, opened.arms[0], _counted(display, name, issues))
 
-        def tried(done: int) -> None:
-            status.update(f"{name}: {done} of {len(issues)} known issues tried")
 
-        return probed_issues(issues, opened.arms[0], tried)
+def _counted(
+    display: ProgressDisplay, name: str, issues: Sequence[KnownIssue]
+) -> Callable[[int], None]:
+    return lambda done: display.worked(name, done, len(issues))
 
 
 def print_issues(issues: Sequence[KnownIssue], probed: Probed | None) -> None:

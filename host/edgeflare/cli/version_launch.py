@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from rich.markup import escape
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.progress import say
+from edgeflare.cli.progress import observe, say
 from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.runtime_arms import (
@@ -60,14 +59,10 @@ def tried_on(
     kernel_sets = (*HOST_KERNELS, *(own for own in COMPILED_KERNELS if own == kernels))
     with (
         runtime_arms(runtimes, kernel_sets, lambda line: say(console, line)) as arms,
-        console.status("trying versions") as status,
+        observe(console) as display,
     ):
         return version_document(
-            models,
-            arms,
-            lambda name, done: status.update(
-                f"{escape(name)}: {done} of {len(models)} findings tried"
-            ),
+            models, arms, lambda name, done: display.worked(name, done, len(models))
         )
 
 

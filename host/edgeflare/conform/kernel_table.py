@@ -207,6 +207,7 @@ def kernel_table(
     rng_seed: int,
     arms: Sequence[TableArm],
     over: Callable[[int], bool] = lambda _done: False,
+    tried: Callable[[int], None] = lambda _done: None,
     command: str = "",
     machine: str = "",
 ) -> tuple[KernelTable, Stop | None]:
@@ -218,6 +219,7 @@ def kernel_table(
         rng_seed: the run seed.
         arms: the kernel sets, from the oldest version.
         over: is called with how many models were run, and returns whether to end there.
+        tried: is called with how many were run, each counted once for each kernel set.
         command: the command that makes it.
         machine: CPU that it is made on.
 
@@ -237,7 +239,7 @@ def kernel_table(
             chunk = [draft.nodes[0] for draft in drawing.ask(min(_CHUNK, models - done))]
             if not chunk:
                 break
-            rounds.append(_run_once(chunk, arms))
+            rounds.append(_run_once(chunk, arms, done, tried))
             done += len(chunk)
     except (KeyboardInterrupt, InfrastructureError) as error:
         if not rounds:
@@ -257,17 +259,20 @@ def kernel_table(
     return table, stop
 
 
-def _run_once(nodes: Sequence[DraftNode], arms: Sequence[TableArm]) -> _Round:
-    """Run some models on all kernel sets, and return what became of them."""
+def _run_once(
+    nodes: Sequence[DraftNode], arms: Sequence[TableArm], before: int, tried: Callable[[int], None]
+) -> _Round:
+    """Run some models on all kernel sets, after so many others; return what became of them."""
     models = [posed(Draft((node,)), {}).whole for node in nodes]
     rulers: dict[int, Ruler] = {}
     found: dict[str, list[tuple[DraftNode, str, KernelJudgement]]] = {}
-    for table_arm in arms:
+    for number, table_arm in enumerate(arms, 1):
         answers = run_padded([table_arm.arm], models)
         seen = found[table_arm.column.name] = []
         for at, (node, model) in enumerate(zip(nodes, models, strict=True)):
             (answer,) = answers[at].values()
             seen.append((node, *_kind(at, node, model, answer, rulers)))
+        tried(before * len(arms) + number * len(models))
     return found
 
 
