@@ -36,7 +36,7 @@ from edgeflare.repair.architecture.trained_classifier import (
 )
 from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Attribute, fairness
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import InterpreterProbe
 
 HIDDEN, STEPS, RATE = (64, 32, 16), 3_000, 0.016
@@ -113,15 +113,17 @@ def ways(content: bytes, some: TuningRows, seed: int) -> Iterator[tuple[str, Cal
 def trained_network(table: PeopleRows, rng: np.random.Generator) -> bytes:
     """Return a float classifier that is trained with the rows."""
     sizes, width = (table.train[0].shape[1], *HIDDEN, 2), table.train[0].shape[1]
-    steps, source = list[Step](), "image"
+    steps, source = list[ChainStep](), "image"
     for number, (given, made) in enumerate(pairwise(sizes)):
         weights = rng.normal(scale=np.sqrt(2 / given), size=(made, given)).astype(np.float32)
         last = number == len(HIDDEN)
         name, bias = f"layer{number}", np.zeros(made, np.float32)
         activation = "NONE" if last else "RELU"
-        steps.append(Step(name, "FULLY_CONNECTED", (source,), (1, made), weights, bias, activation))
+        steps.append(
+            ChainStep(name, "FULLY_CONNECTED", (source,), (1, made), weights, bias, activation)
+        )
         source = name
-    steps.append(Step("end", "SOFTMAX", (source,), (1, 2)))
+    steps.append(ChainStep("end", "SOFTMAX", (source,), (1, 2)))
     classifier = TrainedClassifier(write_tflite(steps, (1, width)), "the network")
     labelled, moved = LabelledRows(*table.train), everything(classifier.constants)
     return classifier.written(trained(classifier, labelled, moved, Pace(STEPS, RATE), rng, untold))

@@ -20,7 +20,7 @@ from edgeflare.repair.architecture.rewritten_block import ORIGINAL
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import compressed_as, weights_only
 from edgeflare.repair.labelled_repair import chosen_candidate
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 
 pytestmark = pytest.mark.whitebox
 
@@ -34,13 +34,13 @@ def network(last: str = "SOFTMAX") -> bytes:
         return rng.normal(scale=0.5, size=shape).astype(np.float32)
 
     steps = [
-        Step("stem", "CONV_2D", ("image",), (1, 6, 6, 4), drawn(4, 3, 3, 1), drawn(4), "RELU"),
-        Step("first", "CONV_2D", ("stem",), (1, 6, 6, 4), drawn(4, 3, 3, 4), drawn(4), "RELU"),
-        Step("second", "CONV_2D", ("first",), (1, 6, 6, 4), drawn(4, 3, 3, 4), drawn(4)),
-        Step("sum", "ADD", ("second", "stem"), (1, 6, 6, 4), activation="RELU"),
-        Step("pool", "MEAN", ("sum",), (1, 4)),
-        Step("scores", "FULLY_CONNECTED", ("pool",), (1, 2), drawn(2, 4), drawn(2)),
-        Step("end", last, ("scores",), (1, 2)),
+        ChainStep("stem", "CONV_2D", ("image",), (1, 6, 6, 4), drawn(4, 3, 3, 1), drawn(4), "RELU"),
+        ChainStep("first", "CONV_2D", ("stem",), (1, 6, 6, 4), drawn(4, 3, 3, 4), drawn(4), "RELU"),
+        ChainStep("second", "CONV_2D", ("first",), (1, 6, 6, 4), drawn(4, 3, 3, 4), drawn(4)),
+        ChainStep("sum", "ADD", ("second", "stem"), (1, 6, 6, 4), activation="RELU"),
+        ChainStep("pool", "MEAN", ("sum",), (1, 4)),
+        ChainStep("scores", "FULLY_CONNECTED", ("pool",), (1, 2), drawn(2, 4), drawn(2)),
+        ChainStep("end", last, ("scores",), (1, 2)),
     ]
     return write_tflite(steps, SHAPE)
 
@@ -132,7 +132,7 @@ def test_plain_is_chosen_unless_another_one_is_surely_better() -> None:
 def test_a_network_is_compressed_as_another_one_was() -> None:
     content, rows = network(), stripes(20, 3)[0].astype(np.float32) / 255
     ranges = {"image": (0.0, 1.0), "pool": (0.0, 1.0)}
-    like = write_tflite([Step("pool", "MEAN", ("image",), (1, 1))], SHAPE, ranges)
+    like = write_tflite([ChainStep("pool", "MEAN", ("image",), (1, 1))], SHAPE, ranges)
     made = Graph(compressed_as(like, content, rows).content)
     assert {made.tensors[at].dtype for at in (*made.inputs, *made.outputs)} == {"int8"}
     assert all(made.tensors[layer.outputs[0]].dtype == "int8" for layer in made.layers)

@@ -20,7 +20,7 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.post_training import dare
 from edgeflare.repair.post_training.dare import layer_before_last, taught_rows, tuned_towards
 from fitted_networks import untold
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 
 pytestmark = pytest.mark.whitebox
 
@@ -44,9 +44,9 @@ def network(scale: float = 1.0, hidden: int = 8, noise: float = 0.0) -> bytes:
     last = np.outer([-1, 1], signs).astype(np.float32)
     zeros = np.zeros(hidden, np.float32)
     steps = [
-        Step("first", "FULLY_CONNECTED", ("image",), (1, hidden), first, zeros, "RELU"),
-        Step("scores", "FULLY_CONNECTED", ("first",), (1, 2), last, np.zeros(2, np.float32)),
-        Step("end", "SOFTMAX", ("scores",), (1, 2)),
+        ChainStep("first", "FULLY_CONNECTED", ("image",), (1, hidden), first, zeros, "RELU"),
+        ChainStep("scores", "FULLY_CONNECTED", ("first",), (1, 2), last, np.zeros(2, np.float32)),
+        ChainStep("end", "SOFTMAX", ("scores",), (1, 2)),
     ]
     return write_tflite(steps, (1, 4, 4, 1))
 

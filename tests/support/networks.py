@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph
-from operator_chain import Floats, Step, write_tflite
+from operator_chain import ChainStep, Floats, write_tflite
 from tampering import EXAMPLE, InterpreterProbe, constant_of, weighted, with_constant
 from tflite_weights import Weights, pruned
 
@@ -181,10 +181,10 @@ class _Drawing:
 
     rng: np.random.Generator
     images: NDArray[np.uint8]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ChainStep] = field(default_factory=list)
 
     @property
-    def last(self) -> Step:
+    def last(self) -> ChainStep:
         return self.steps[-1]
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -292,4 +292,4 @@ class _Drawing:
         self, operator: str, sources: tuple[str, ...], shape: tuple[int, ...], **more: Any
     ) -> None:
         name = f"{operator.lower()}_{len(self.steps)}"
-        self.steps.append(Step(name, operator, sources, shape, **more))
+        self.steps.append(ChainStep(name, operator, sources, shape, **more))

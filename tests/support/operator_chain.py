@@ -30,7 +30,7 @@ _OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """An operator and the tensor of its name that it puts out.
 
     Attributes:
@@ -56,7 +56,7 @@ class Step:
 
 
 def write_tflite(
-    steps: Sequence[Step],
+    steps: Sequence[ChainStep],
     shape: tuple[int, ...],
     ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> bytes:
@@ -88,7 +88,7 @@ class _ChainWriter(GraphWriter):
         self.named[name] = self.tensor(name, shape, dtype, self._quantization(name))
         return self.named[name]
 
-    def add(self, step: Step) -> None:
+    def add(self, step: ChainStep) -> None:
         inputs = [self.named[source] for source in step.sources]
         if step.operator == "MEAN":
             inputs.append(self.constant(f"{step.name}/axes", np.array([1, 2], np.int32)))
@@ -105,7 +105,7 @@ class _ChainWriter(GraphWriter):
         scale = float(np.float32((largest - least) / 255))
         return scale, round(-128 - least / scale)
 
-    def _weights(self, step: Step, weights: Floats, bias: Floats) -> list[int]:
+    def _weights(self, step: ChainStep, weights: Floats, bias: Floats) -> list[int]:
         names = f"{step.name}/weights", f"{step.name}/bias"
         given = self._quantization(step.sources[0])
         if given is None:
@@ -126,7 +126,7 @@ class _ChainWriter(GraphWriter):
         return [rounded, whole]
 
 
-def _options(step: Step) -> Any:
+def _options(step: ChainStep) -> Any:
     options = getattr(schema, f"{_OPTIONS[step.operator]}OptionsT")()
     if hasattr(options, "fusedActivationFunction"):
         known = schema.ActivationFunctionType

@@ -18,16 +18,18 @@ from edgeflare.repair.architecture.rewritten_block import (
     rewritten_block,
     without_unused,
 )
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 
 SHAPE = (1, 8, 8, 3)
 
 
-def convolution(name: str, source: str, given: int, made: int, seed: int, **more: object) -> Step:
+def convolution(
+    name: str, source: str, given: int, made: int, seed: int, **more: object
+) -> ChainStep:
     stride = 2 if made > given else 1
     weights = np.random.default_rng(seed).normal(scale=0.4, size=(made, 3, 3, given))
     size = 8 if made == 4 else 4
-    return Step(
+    return ChainStep(
         name,
         "CONV_2D",
         (source,),
@@ -45,12 +47,12 @@ def residual(last: str = "MEAN") -> bytes:
         convolution("stem", "image", 3, 4, 0, activation="RELU"),
         convolution("first", "stem", 4, 4, 1, activation="RELU"),
         convolution("second", "first", 4, 4, 2),
-        Step("sum", "ADD", ("second", "stem"), (1, 8, 8, 4), activation="RELU"),
+        ChainStep("sum", "ADD", ("second", "stem"), (1, 8, 8, 4), activation="RELU"),
         convolution("third", "sum", 4, 6, 3, activation="RELU"),
         convolution("fourth", "third", 6, 6, 4),
         convolution("shortcut", "sum", 4, 6, 5),
-        Step("total", "ADD", ("shortcut", "fourth"), (1, 4, 4, 6), activation="RELU"),
-        Step("end", last, ("total",), (1, 6) if last == "MEAN" else (1, 4, 4, 6)),
+        ChainStep("total", "ADD", ("shortcut", "fourth"), (1, 4, 4, 6), activation="RELU"),
+        ChainStep("end", last, ("total",), (1, 6) if last == "MEAN" else (1, 4, 4, 6)),
     ]
     return write_tflite(steps, SHAPE)
 
@@ -73,10 +75,10 @@ def test_an_operator_that_fits_into_no_block_is_named() -> None:
     steps = [
         convolution("stem", "image", 3, 4, 0),
         convolution("first", "stem", 4, 4, 1),
-        Step("norm", "L2_NORMALIZATION", ("first",), (1, 8, 8, 4)),
+        ChainStep("norm", "L2_NORMALIZATION", ("first",), (1, 8, 8, 4)),
         convolution("second", "norm", 4, 4, 2),
-        Step("sum", "ADD", ("second", "stem"), (1, 8, 8, 4)),
-        Step("end", "MEAN", ("sum",), (1, 4)),
+        ChainStep("sum", "ADD", ("second", "stem"), (1, 8, 8, 4)),
+        ChainStep("end", "MEAN", ("sum",), (1, 4)),
     ]
     with pytest.raises(UserError, match="operator 2, L2_NORMALIZATION, is in a block"):
         network_blocks(Graph(write_tflite(steps, SHAPE)))

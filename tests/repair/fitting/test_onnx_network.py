@@ -13,7 +13,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.onnx_network import network_rows, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
 from onnx_models import linear_weights, write_layer_onnx, write_lenet_onnx, write_linear_onnx
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 ORIGINAL, COMPRESSED = (
@@ -66,7 +66,9 @@ def test_layers_that_read_a_picture_whole_or_place_by_place(
     weights = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     channels_first = weights.transpose(0, 3, 1, 2) if flattened else weights
     rows, made = weights.reshape(outputs, -1), (1, outputs) if flattened else (1, 2, 2, outputs)
-    step = Step("score", "FULLY_CONNECTED", ("image",), made, rows, np.zeros(outputs, np.float32))
+    step = ChainStep(
+        "score", "FULLY_CONNECTED", ("image",), made, rows, np.zeros(outputs, np.float32)
+    )
     content = write_tflite([step], (1, 2, 2, 3))
     path = write_layer_onnx(tmp_path / "layer.onnx", channels_first.reshape(outputs, -1).T)
     network = Graph(onnx_network(content, path))

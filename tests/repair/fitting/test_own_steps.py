@@ -20,7 +20,7 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, outputs, require_progress, untold
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import InterpreterProbe
 
 SHAPE = (1, 8, 8, 2)
@@ -32,26 +32,26 @@ def drawn_images(count: int, seed: int) -> NDArray[np.float32]:
     return np.random.default_rng(seed).uniform(size=(count, *SHAPE[1:])).astype(np.float32)
 
 
-def steps() -> list[Step]:
+def steps() -> list[ChainStep]:
     """A narrow branch that is joined with a wide one and read beside it, and a pool of all."""
     rng = np.random.default_rng(4)
 
-    def convolution(name: str, source: str, filters: int, given: int, width: float) -> Step:
+    def convolution(name: str, source: str, filters: int, given: int, width: float) -> ChainStep:
         weights = (rng.normal(size=(filters, 1, 1, given)) * width).astype(np.float32)
         bias = (rng.normal(size=filters) * width).astype(np.float32)
-        return Step(name, "CONV_2D", (source,), (1, 8, 8, filters), weights, bias)
+        return ChainStep(name, "CONV_2D", (source,), (1, 8, 8, filters), weights, bias)
 
     dense = rng.normal(size=(5, 4)).astype(np.float32)
     return [
         convolution("narrow", "image", 3, 2, 1.0),
         convolution("wide", "image", 3, 2, WIDE),
-        Step("joined", "CONCATENATION", ("narrow", "wide"), (1, 8, 8, 6)),
+        ChainStep("joined", "CONCATENATION", ("narrow", "wide"), (1, 8, 8, 6)),
         convolution("of both", "joined", 4, 6, 1 / WIDE),
         convolution("of narrow", "narrow", 4, 3, 1.0),
-        Step("sum", "ADD", ("of both", "of narrow"), (1, 8, 8, 4)),
-        Step("pooled", "AVERAGE_POOL_2D", ("sum",), (1, 1, 1, 4), stride=8),
-        Step("dense", "FULLY_CONNECTED", ("pooled",), (1, 5), dense, np.zeros(5, np.float32)),
-        Step("softmax", "SOFTMAX", ("dense",), (1, 5)),
+        ChainStep("sum", "ADD", ("of both", "of narrow"), (1, 8, 8, 4)),
+        ChainStep("pooled", "AVERAGE_POOL_2D", ("sum",), (1, 1, 1, 4), stride=8),
+        ChainStep("dense", "FULLY_CONNECTED", ("pooled",), (1, 5), dense, np.zeros(5, np.float32)),
+        ChainStep("softmax", "SOFTMAX", ("dense",), (1, 5)),
     ]
 
 

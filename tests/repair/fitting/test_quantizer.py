@@ -35,7 +35,7 @@ from edgeflare.repair.fitting.quantizer import (
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import Net, judged, require_progress, untold
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, ORIGINAL, InterpreterProbe, edited, run
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -362,9 +362,9 @@ def wide() -> QuantizedNetwork:
     last = rng.normal(0, 0.05, (10, 400)).astype(np.float32)
     nothing = np.zeros(400, np.float32)
     chain = [
-        Step("hidden", "FULLY_CONNECTED", ("image",), (1, 400), hidden, nothing, "RELU"),
-        Step("scores", "FULLY_CONNECTED", ("hidden",), (1, 10), last, nothing[:10]),
-        Step("classes", "SOFTMAX", ("scores",), (1, 10)),
+        ChainStep("hidden", "FULLY_CONNECTED", ("image",), (1, 400), hidden, nothing, "RELU"),
+        ChainStep("scores", "FULLY_CONNECTED", ("hidden",), (1, 10), last, nothing[:10]),
+        ChainStep("classes", "SOFTMAX", ("scores",), (1, 10)),
     ]
     ranges = {"image": (0, 1), "hidden": (0, 4), "scores": (-4, 4), "classes": (0, 255 / 256)}
     original, compressed = (write_tflite(chain, (1, 784), known) for known in (None, ranges))

@@ -20,7 +20,7 @@ from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_rounding import InputMoments, fit_rounding, round_original
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, untold
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, ORIGINAL, constant_of, run, with_constant
 
 
@@ -342,7 +342,7 @@ def test_a_layer_that_is_exact_stays_to_the_byte() -> None:
     whole[:, 0] = 127
     bias = rng.integers(-999, 999, 4).astype(np.float32) / np.float32(2**15)
     weights = whole / np.float32(128)
-    steps = [Step("dense", "FULLY_CONNECTED", ("image",), (1, 4), weights, bias)]
+    steps = [ChainStep("dense", "FULLY_CONNECTED", ("image",), (1, 4), weights, bias)]
     rows = rng.integers(-128, 128, (30, 6)).astype(np.int8)
     real = (rows.astype(np.float32) + 128) / np.float32(256)
     content = write_tflite(steps, (1, 6), ranges)

@@ -46,7 +46,7 @@ from edgeflare.repair.judging.judgement_inputs import (
 )
 from edgeflare.repair.judging.repair_examples import FOLDER, shown_inputs, write_shown
 from edgeflare_agent.runtime.launcher import LAUNCHER_VARIABLE
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL
 from tflite_weights import Weights, mutated
 
@@ -387,9 +387,9 @@ def test_a_better_compression_has_a_better_score_than_a_worse_one(judge: Judge) 
 def five_classes() -> bytes:
     weights, bias = np.ones((5, 1), np.float32), np.arange(5, dtype=np.float32)
     steps = [
-        Step("mean", "MEAN", ("image",), (1, 1)),
-        Step("scores", "FULLY_CONNECTED", ("mean",), (1, 5), weights, bias),
-        Step("probabilities", "SOFTMAX", ("scores",), (1, 5)),
+        ChainStep("mean", "MEAN", ("image",), (1, 1)),
+        ChainStep("scores", "FULLY_CONNECTED", ("mean",), (1, 5), weights, bias),
+        ChainStep("probabilities", "SOFTMAX", ("scores",), (1, 5)),
     ]
     return write_tflite(steps, (1, 28, 28, 1))
 

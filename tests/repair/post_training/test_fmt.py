@@ -22,7 +22,7 @@ from edgeflare.repair.judging.fairness import (
     falls_surely,
 )
 from edgeflare.repair.post_training.fmt import generated, one_hot_codes
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 
 pytestmark = pytest.mark.whitebox
 
@@ -50,10 +50,10 @@ def write_pair(folder: Path, count: int = 1500, *, labelled: bool = True) -> Pat
     hidden += rng.normal(scale=0.1, size=hidden.shape)
     scores = np.outer([-0.25, 0.25], np.sign(np.arange(8) - 3.5)).astype(np.float32)
     chain = [
-        Step(
+        ChainStep(
             "first", "FULLY_CONNECTED", ("image",), (1, 8), hidden, np.zeros(8, np.float32), "RELU"
         ),
-        Step(
+        ChainStep(
             "second",
             "FULLY_CONNECTED",
             ("first",),
@@ -62,10 +62,10 @@ def write_pair(folder: Path, count: int = 1500, *, labelled: bool = True) -> Pat
             np.zeros(8, np.float32),
             "RELU",
         ),
-        Step(
+        ChainStep(
             "scores", "FULLY_CONNECTED", ("second",), (1, 2), scores, np.array([1, -1], np.float32)
         ),
-        Step("softmax", "SOFTMAX", ("scores",), (1, 2)),
+        ChainStep("softmax", "SOFTMAX", ("scores",), (1, 2)),
     ]
     folder.mkdir()
     for name in ("original", "compressed"):
