@@ -7,7 +7,14 @@ from math import prod
 
 from edgeflare_agent.device_lease import check_holder
 from edgeflare_agent.model_store import Corrupted
-from edgeflare_agent.runtime import Acceleration, Delegate, Invocation, IsolatedModel, Options
+from edgeflare_agent.runtime import (
+    Acceleration,
+    Delegate,
+    Invocation,
+    IsolatedModel,
+    Options,
+    Step,
+)
 from edgeflare_protos import agent_pb2, seal_holds
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 from edgeflare_protos.limits import (
@@ -20,6 +27,7 @@ from edgeflare_protos.limits import (
     MOST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUTS,
     MOST_NAMED_TENSORS,
+    MOST_STEPS,
     MOST_THREADS,
     MOST_TOKEN_CHARACTERS,
     MOST_WARMUP,
@@ -132,26 +140,49 @@ def _delegate(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> 
 
 def _invocation(asked: agent_pb2.Invocation) -> Invocation:
     _check_range("frames", asked.frames, 0, MOST_FRAMES)
-    _check_range("the number of input shapes", len(asked.input_shapes), 0, MOST_NAMED_TENSORS)
+    _check_range("the number of steps", len(asked.steps), 0, MOST_STEPS)
     _check_range("the number of states", len(asked.state), 0, MOST_NAMED_TENSORS)
     if asked.state and not asked.frames:
         raise ValueError("a state needs the number of frames of a clip: frames must be at least 1")
-    for input_shape in asked.input_shapes:
-        for size in input_shape.shape:
-            _check_range(
-                f"each dimension of the input {input_shape.input!r}", size, 1, PAYLOAD_LIMIT_BYTES
-            )
-        # An element is a byte or more, and an input has to fit a message.
-        size = prod(input_shape.shape)
-        _check_range(f"the size of the input {input_shape.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
+    if asked.steps and (asked.frames or asked.signature or asked.input_shapes):
+        raise ValueError("steps have shapes and signatures of their own, and no frames")
+    for role, total in (
+        ("inputs", sum(prod(one.shape) for step in asked.steps for one in step.input_shapes)),
+        ("outputs", sum(prod(one.shape) for step in asked.steps for one in step.output_shapes)),
+    ):
+        # An element is a byte or more, and the tensors of all steps have to fit a message.
+        _check_range(f"the size of the {role} of all steps", total, 0, PAYLOAD_LIMIT_BYTES)
     if len({link.input for link in asked.state}) < len(asked.state):
         raise ValueError("an input can be fed by one state only")
     return Invocation(
         signature=asked.signature,
-        shapes={input_shape.input: tuple(input_shape.shape) for input_shape in asked.input_shapes},
+        shapes=_shapes(asked.input_shapes),
         state={link.input: link.output for link in asked.state},
         frames=asked.frames,
+        steps=tuple(map(_step, asked.steps)),
     )
+
+
+def _step(asked: agent_pb2.Invocation.Step) -> Step:
+    _check_range("the number of output shapes", len(asked.output_shapes), 0, MOST_NAMED_TENSORS)
+    for output_shape in asked.output_shapes:
+        _check_shape(f"output {output_shape.output!r}", output_shape.shape)
+    outputs = {one.output: tuple(one.shape) for one in asked.output_shapes}
+    return Step(asked.signature, _shapes(asked.input_shapes), outputs)
+
+
+def _shapes(asked: Sequence[agent_pb2.Invocation.InputShape]) -> dict[str, tuple[int, ...]]:
+    _check_range("the number of input shapes", len(asked), 0, MOST_NAMED_TENSORS)
+    for input_shape in asked:
+        _check_shape(f"input {input_shape.input!r}", input_shape.shape)
+    return {input_shape.input: tuple(input_shape.shape) for input_shape in asked}
+
+
+def _check_shape(tensor: str, shape: Sequence[int]) -> None:
+    for size in shape:
+        _check_range(f"each dimension of the {tensor}", size, 1, PAYLOAD_LIMIT_BYTES)
+    # An element is a byte or more, and a tensor has to fit a message.
+    _check_range(f"the size of the {tensor}", prod(shape), 1, PAYLOAD_LIMIT_BYTES)
 
 
 def _check_range(name: str, value: float, least: float, most: float) -> None:

@@ -110,7 +110,7 @@ class ExternalDelegate(_message.Message):
     def __init__(self, library: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Invocation(_message.Message):
-    __slots__ = ("signature", "input_shapes", "state", "frames")
+    __slots__ = ("signature", "input_shapes", "state", "frames", "steps")
     class InputShape(_message.Message):
         __slots__ = ("input", "shape")
         INPUT_FIELD_NUMBER: _ClassVar[int]
@@ -125,15 +125,33 @@ class Invocation(_message.Message):
         input: str
         output: str
         def __init__(self, input: _Optional[str] = ..., output: _Optional[str] = ...) -> None: ...
+    class OutputShape(_message.Message):
+        __slots__ = ("output", "shape")
+        OUTPUT_FIELD_NUMBER: _ClassVar[int]
+        SHAPE_FIELD_NUMBER: _ClassVar[int]
+        output: str
+        shape: _containers.RepeatedScalarFieldContainer[int]
+        def __init__(self, output: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ...) -> None: ...
+    class Step(_message.Message):
+        __slots__ = ("signature", "input_shapes", "output_shapes")
+        SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+        INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
+        OUTPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
+        signature: str
+        input_shapes: _containers.RepeatedCompositeFieldContainer[Invocation.InputShape]
+        output_shapes: _containers.RepeatedCompositeFieldContainer[Invocation.OutputShape]
+        def __init__(self, signature: _Optional[str] = ..., input_shapes: _Optional[_Iterable[_Union[Invocation.InputShape, _Mapping]]] = ..., output_shapes: _Optional[_Iterable[_Union[Invocation.OutputShape, _Mapping]]] = ...) -> None: ...
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     signature: str
     input_shapes: _containers.RepeatedCompositeFieldContainer[Invocation.InputShape]
     state: _containers.RepeatedCompositeFieldContainer[Invocation.StateLink]
     frames: int
-    def __init__(self, signature: _Optional[str] = ..., input_shapes: _Optional[_Iterable[_Union[Invocation.InputShape, _Mapping]]] = ..., state: _Optional[_Iterable[_Union[Invocation.StateLink, _Mapping]]] = ..., frames: _Optional[int] = ...) -> None: ...
+    steps: _containers.RepeatedCompositeFieldContainer[Invocation.Step]
+    def __init__(self, signature: _Optional[str] = ..., input_shapes: _Optional[_Iterable[_Union[Invocation.InputShape, _Mapping]]] = ..., state: _Optional[_Iterable[_Union[Invocation.StateLink, _Mapping]]] = ..., frames: _Optional[int] = ..., steps: _Optional[_Iterable[_Union[Invocation.Step, _Mapping]]] = ...) -> None: ...
 
 class Acceleration(_message.Message):
     __slots__ = ("float32", "fallback")

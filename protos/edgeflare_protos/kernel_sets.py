@@ -30,6 +30,8 @@ class KernelSet:
         accelerator: whether it is of an accelerator beside the CPU, which may not take all nodes,
             and computes in a precision of its own.
         threads: whether it computes on as many threads as it is told.
+        steps: whether an open model takes other shapes, and is run by another signature, between
+            two invocations.
 
     """
 
@@ -39,6 +41,7 @@ class KernelSet:
     own_name: str = ""
     accelerator: bool = False
     threads: bool = True
+    steps: bool = False
 
     @property
     def blamed(self) -> str:
@@ -76,10 +79,12 @@ RUNTIME_PACKAGES: Final[Mapping[str, RuntimePackage]] = {
 
 KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     # The delegate where it takes the operator, optimized built-in kernels elsewhere.
-    "xnnpack": KernelSet(1, "tflite", "XNNPACK delegate", "AUTO"),
-    "builtin": KernelSet(2, "tflite", "built-in kernels", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+    "xnnpack": KernelSet(1, "tflite", "XNNPACK delegate", "AUTO", steps=True),
+    "builtin": KernelSet(
+        2, "tflite", "built-in kernels", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", steps=True
+    ),
     # BUILTIN_REF applies no default delegate either.
-    "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF"),
+    "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF", steps=True),
     "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU"),
     "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU", accelerator=True, threads=False),
     "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU", accelerator=True, threads=False),

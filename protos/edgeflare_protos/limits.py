@@ -62,7 +62,11 @@ MOST_FRAMES = 65_536
 """The most frames of one clip: eleven minutes in steps of 10 ms."""
 
 MOST_NAMED_TENSORS = 256
-"""Shapes, and states, of one invocation; the largest networks with state have some dozens."""
+"""Shapes, and states, of one invocation, or shapes of one of its steps; the largest networks with
+state have some dozens."""
+
+MOST_STEPS = 16
+"""Steps of one invocation: each shape or signature, and the way back to the first, takes a few."""
 
 MOST_CAPTURE_BYTES = 1 << 30
 """The most bytes of the captured tensors of one model together, which the agent holds in memory: a

@@ -20,6 +20,16 @@ MESSAGES = 1_000
 MODELS = 100
 AT_ONCE = 4
 
+STEPS = agent_pb2.Invocation(
+    steps=[
+        agent_pb2.Invocation.Step(
+            signature=name,
+            input_shapes=[agent_pb2.Invocation.InputShape(input="x", shape=[rows, 3])],
+        )
+        for name, rows in (("", 1), ("other", 4))
+    ]
+)
+
 CLEAR = {
     grpc.StatusCode.OK,
     grpc.StatusCode.DATA_LOSS,  # a checksum does not hold
@@ -106,7 +116,7 @@ def test_damaged_messages(
             header=agent_pb2.UploadModelRequest.Header(sha256=sha256, size_bytes=1000)
         ),
         # Of a model that is not there, so that the few that are whole enough start no worker.
-        "OpenSession": opening(int8_model, model_sha256="0" * 64),
+        "OpenSession": opening(int8_model, model_sha256="0" * 64, invocation=STEPS),
         "Infer": infer,
         "InferStream": infer,
         "Capture": agent_pb2.CaptureRequest(

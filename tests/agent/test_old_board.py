@@ -92,3 +92,22 @@ def test_a_clip_is_run_with_its_state(client: Any, state_model: Callable[[str], 
     assert [tuple(spec.shape) for spec in session.outputs] == [(4, 1, 3)] * 2
     states = np.frombuffer(reply.outputs, np.float32).reshape(5, 2, 4, 3)[:, 0]
     assert np.array_equal(states, np.cumsum(clips[:, :, 0], axis=1))
+
+
+def test_it_takes_other_shapes_and_signatures_in_turn(
+    client: Any, dynamic_model: Path, two_signature_model: Path
+) -> None:
+    wire = agent_pb2.Invocation
+    shapes = [wire.InputShape(input="x", shape=[rows, 3]) for rows in (1, 4, 1)]
+    resized = wire(steps=[wire.Step(input_shapes=[shape]) for shape in shapes])
+    session = client.open(dynamic_model, invocation=resized)
+    rows = np.random.default_rng(2).normal(size=(2, 18)).astype(np.float32)
+    doubled = np.split(2 * rows, (3, 15), axis=1)
+    right = [np.concatenate([part, np.full_like(part, 7)], axis=1) for part in doubled]
+    reply = client.infer(session.session_id, rows)
+    assert reply.outputs == np.concatenate(right, axis=1).tobytes()
+    in_turn = wire(steps=[wire.Step(signature=name) for name in ("negate", "double", "negate")])
+    session = client.open(two_signature_model, invocation=in_turn)
+    rows = rows[:, :7].copy()
+    factors = np.array([-1, -1, 2, 2, 2, -1, -1], np.float32)
+    assert client.infer(session.session_id, rows).outputs == (factors * rows).tobytes()

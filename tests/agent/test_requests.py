@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare_agent.requests import check_batch, check_capture, model_chunks, session_options
-from edgeflare_agent.runtime import Invocation, IsolatedModel
+from edgeflare_agent.runtime import Invocation, IsolatedModel, Step
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 from edgeflare_protos.limits import (
@@ -22,6 +22,7 @@ from edgeflare_protos.limits import (
     MOST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUTS,
     MOST_NAMED_TENSORS,
+    MOST_STEPS,
     MOST_THREADS,
     MOST_TOKEN_CHARACTERS,
     MOST_WARMUP,
@@ -123,6 +124,10 @@ def test_what_a_device_cannot_hold_is_not_captured() -> None:
 
 
 SHAPE, LINK = agent_pb2.Invocation.InputShape, agent_pb2.Invocation.StateLink
+STEP = agent_pb2.Invocation.Step
+WRITTEN = agent_pb2.Invocation.OutputShape
+MADE = STEP(output_shapes=[WRITTEN(output="b", shape=[PAYLOAD_LIMIT_BYTES // 2 + 1])])
+HALF = STEP(input_shapes=[SHAPE(input="a", shape=[PAYLOAD_LIMIT_BYTES // 2 + 1])])
 
 
 @pytest.mark.parametrize(
@@ -136,6 +141,17 @@ SHAPE, LINK = agent_pb2.Invocation.InputShape, agent_pb2.Invocation.StateLink
         ({"input_shapes": [SHAPE(input="a", shape=[1, 0])]}, "dimension of the input 'a'"),
         ({"input_shapes": [SHAPE(input="a", shape=[-(2**63)])]}, "dimension of the input 'a'"),
         ({"input_shapes": [SHAPE(input="a", shape=[1 << 20] * 3)]}, "size of the input 'a'"),
+        ({"steps": [STEP()] * (MOST_STEPS + 1)}, "the number of steps must be from 0 to 16"),
+        ({"steps": [STEP()], "frames": 2}, "steps have shapes and signatures of their own"),
+        ({"steps": [STEP()], "signature": "f"}, "steps have shapes and signatures of their own"),
+        ({"steps": [STEP(input_shapes=[SHAPE(shape=[0])])]}, "each dimension of the input"),
+        ({"steps": [HALF, HALF]}, "the size of the inputs of all steps must be from 0 to"),
+        ({"steps": [MADE, MADE]}, "the size of the outputs of all steps must be from 0 to"),
+        ({"steps": [STEP(output_shapes=[WRITTEN(shape=[0])])]}, "each dimension of the output"),
+        (
+            {"steps": [STEP(output_shapes=[WRITTEN()] * (MOST_NAMED_TENSORS + 1))]},
+            "the number of output shapes must be from 0 to 256",
+        ),
     ],
 )
 def test_an_invocation_out_of_bounds_is_refused(asked: dict[str, Any], words: str) -> None:
@@ -152,4 +168,9 @@ def test_an_invocation_arrives_as_it_was_asked_for() -> None:
     )
     invocation = session_options(opening(invocation=asked), ()).invocation
     assert invocation == Invocation("step", {"x": (1, 64)}, {"h": "next"}, 49)
+    steps = [STEP(signature="f"), STEP(input_shapes=[SHAPE(input="x", shape=[3, 64])])]
+    invocation = session_options(
+        opening(invocation=agent_pb2.Invocation(steps=steps)), ()
+    ).invocation
+    assert invocation == Invocation(steps=(Step("f"), Step(shapes={"x": (3, 64)})))
     assert session_options(opening(), ()).invocation == Invocation()

@@ -25,6 +25,25 @@ class Delegate:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One of several invocations of which an input consists.
+
+    Attributes:
+        signature: name of the signature that is run, whose names its tensors then have; empty for
+            the model's first graph.
+        shapes: a shape for inputs with dynamic dimensions, by the input's name. An input that is
+            not named keeps the shape that it has.
+        outputs: shapes that outputs are expected to have, by the output's name. Where none is
+            named, the step is run once on zeros to learn them, which kernels may refuse.
+
+    """
+
+    signature: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Invocation:
     """How a model is called on one input; by default its first graph, once, in its own shapes.
 
@@ -38,6 +57,9 @@ class Invocation:
         frames: steps of one clip, which is one input then. Its tensors have the shapes
             (frames, *shape), without the inputs that are fed by a state. 0 where an input is no
             clip: the model is run once on it.
+        steps: the invocations of which one input consists, by an interpreter that is opened anew
+            for it, each with all that those before have left; its tensors are those of all steps,
+            one behind the other. Empty where an input is one invocation. Without all else.
 
     """
 
@@ -45,6 +67,7 @@ class Invocation:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     state: Mapping[str, str] = field(default_factory=dict)
     frames: int = 0
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +195,38 @@ class OpenedModel(Protocol):
         Raises:
             RuntimeError: a kernel refused, or an output has another shape than the model declares.
             ValueError: likewise, as some kernels say it.
+
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class StepTensors:
+    """The inputs and outputs of a step."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+class SteppedModel(OpenedModel, Protocol):
+    """A model that takes other shapes, and is run by another signature, between invocations."""
+
+    def take(self, step: Step) -> None:
+        """Make ready for a step; what the steps before have left stays as it is.
+
+        Raises:
+            ModelRejected: there is no such signature or input, or a shape does not fit.
+            RuntimeError: the runtime refuses the shapes.
+            ValueError: likewise, as some kernels say it.
+
+        """
+        ...
+
+    def described(self, steps: Sequence[Step]) -> list[StepTensors]:
+        """Return what goes in and comes out in each step.
+
+        Raises:
+            ModelRejected: a step does not fit.
 
         """
         ...

@@ -25,7 +25,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,16 @@ from edgeflare_agent.runtime.model_runtime import (
     ModelRejected,
     ModelRuntime,
     OpenedModel,
+    Options,
     RuntimeMissing,
+    Step,
+    SteppedModel,
     TensorSpec,
     runtime_with,
 )
 from edgeflare_agent.runtime.shared_memory import SharedBatch
 from edgeflare_agent.runtime.worker_messages import Channel, LoadingOrder, ReadyModel
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 
 def main(shared_fd: int) -> None:
@@ -56,7 +60,7 @@ def main(shared_fd: int) -> None:
         name = str(runtime.load())
         channel.send({"runtime": name})
         model = _open(order, runtime)
-        called: Called = _Clip(model, options.invocation) if options.invocation.frames else model
+        called = _called(model, options.invocation)
         warm_up(called, options.warmup)
     except RuntimeMissing as error:
         channel.send({"no_runtime": str(error)})
@@ -123,6 +127,7 @@ def _end_with_parent(commands: int) -> None:
 
 
 def _open(order: LoadingOrder, runtime: ModelRuntime) -> OpenedModel:
+    _check_steps(order.options)
     try:
         content = Path(order.model).read_bytes()
     except OSError as error:
@@ -130,6 +135,26 @@ def _open(order: LoadingOrder, runtime: ModelRuntime) -> OpenedModel:
     if hashlib.sha256(content).hexdigest() != order.sha256:
         raise ModelChanged("the model file changed while it was in use")
     return runtime.open(content, order.options)
+
+
+def _check_steps(options: Options) -> None:
+    """Raise ModelRejected where steps are asked for that there are not."""
+    if not options.invocation.steps:
+        return
+    kernels = KERNEL_SETS[options.kernels]
+    if not kernels.steps:
+        raise ModelRejected(
+            f"the {kernels.title} keep a model in the shapes and by the signature in which it was"
+            " opened: leave the steps out, or take kernels of TFLite's interpreter"
+        )
+    if options.capture:
+        raise ModelRejected("the tensors of several steps cannot be captured")
+
+
+def _called(model: OpenedModel, invocation: Invocation) -> Called:
+    if invocation.steps:
+        return _Steps(cast("SteppedModel", model), invocation.steps)
+    return _Clip(model, invocation) if invocation.frames else model
 
 
 def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
@@ -224,6 +249,42 @@ class _Clip:
 
     def _of_clip(self, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
         return tuple(replace(spec, shape=(self._frames, *spec.shape)) for spec in specs)
+
+
+class _Steps:
+    """A model one input of which is several invocations, in shapes and by signatures of their own.
+
+    Attributes:
+        inputs: those of all steps, one step behind the other.
+        outputs: likewise.
+
+    """
+
+    def __init__(self, model: SteppedModel, steps: Sequence[Step]) -> None:
+        self._model, self._steps = model, steps
+        self.inputs: tuple[TensorSpec, ...] = ()
+        self.outputs: tuple[TensorSpec, ...] = ()
+        self._places: list[tuple[slice, slice]] = []
+        for tensors in model.described(steps):
+            given, made = len(self.inputs), len(self.outputs)
+            self.inputs += tensors.inputs
+            self.outputs += tensors.outputs
+            self._places.append((slice(given, len(self.inputs)), slice(made, len(self.outputs))))
+
+    def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run the model in all steps, opened anew; see `OpenedModel.step`.
+
+        Raises:
+            RuntimeError, ValueError: also where a step is refused that was taken at first.
+
+        """
+        self._model.reset()
+        for step, (given, made) in zip(self._steps, self._places, strict=True):
+            try:
+                self._model.take(step)
+            except ModelRejected as error:
+                raise RuntimeError(str(error)) from error
+            self._model.step(inputs[given], outputs[made])
 
 
 def handed_over(raw: NDArray[Any], made: TensorSpec, given: TensorSpec) -> NDArray[Any]:

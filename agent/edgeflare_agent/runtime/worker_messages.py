@@ -16,6 +16,7 @@ from edgeflare_agent.runtime.model_runtime import (
     Delegate,
     Invocation,
     Options,
+    Step,
     TensorSpec,
 )
 
@@ -82,16 +83,25 @@ class LoadingOrder:
         """Return the order that `dataclasses.asdict` and JSON have brought here."""
         fields = message["options"]
         delegate, invocation = fields["delegate"], dict(fields["invocation"])
-        shapes = invocation.pop("shapes").items()
+        steps = invocation.pop("steps")
         options = {
             **fields,
             "acceleration": Acceleration(**fields["acceleration"]),
             "delegate": None if delegate is None else Delegate(**delegate),
             "invocation": Invocation(
-                shapes={name: tuple(shape) for name, shape in shapes}, **invocation
+                shapes=_shapes(invocation.pop("shapes")),
+                steps=tuple(
+                    Step(step["signature"], _shapes(step["shapes"]), _shapes(step["outputs"]))
+                    for step in steps
+                ),
+                **invocation,
             ),
         }
         return cls(message["model"], message["sha256"], Options(**options))
+
+
+def _shapes(read: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(shape) for name, shape in read.items()}
 
 
 @dataclass(frozen=True)

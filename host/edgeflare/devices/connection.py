@@ -32,6 +32,9 @@ SEALS_SINCE = (1, 1)
 INVOCATIONS_SINCE = (1, 2)
 """The version of the protocol from which on an agent takes an `Invocation`."""
 
+STEPS_SINCE = (1, 6)
+"""The version of the protocol from which on an agent takes an `Invocation` with steps."""
+
 LOAD_SECONDS = 200.0
 """Seconds for opening a session: a worker starts (4 s under QEMU) and a large model is prepared.
 Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
@@ -207,6 +210,11 @@ class Connection:
     def invokes(self) -> bool:
         """Whether the agent calls a model as an `Invocation` says, as those since 1.2 do."""
         return self.protocol >= INVOCATIONS_SINCE
+
+    @property
+    def steps(self) -> bool:
+        """Whether the agent calls a model in several steps, as those since 1.6 do."""
+        return self.protocol >= STEPS_SINCE
 
     @property
     def resumes(self) -> bool:

@@ -135,6 +135,11 @@ class Device:
         """The most bytes that one message may carry."""
         return self._description.payload_limit_bytes
 
+    @property
+    def steps(self) -> bool:
+        """Whether an open model takes other shapes, and other signatures, between invocations."""
+        return self._connection.steps and KERNEL_SETS[self.profile.kernels].steps
+
     def open_as(
         self,
         model_path: Path,

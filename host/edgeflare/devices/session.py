@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -122,12 +122,7 @@ class DeviceSession:
         request = open_request(sha256, self._profile)
         request.resume_token = self._resume_token
         if self._invocation != ONCE:
-            if not connection.invokes:
-                major, minor = connection.protocol
-                raise InfrastructureError(
-                    f"{connection.place}: the agent is too old for signatures, shapes, state and"
-                    f" frames (protocol {major}.{minor}): install this version of edgeflare there"
-                )
+            _check_age(connection, self._invocation)
             request.invocation.CopyFrom(_invocation(self._invocation))
         try:
             opened = connection.open_model(self._model, request)
@@ -203,16 +198,42 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
     )
 
 
+def _check_age(connection: Connection, invocation: Invocation) -> None:
+    """Refuse an agent that would call a model otherwise than it is asked to."""
+    what = "steps" if invocation.steps else "signatures, shapes, state and frames"
+    if not (connection.steps if invocation.steps else connection.invokes):
+        major, minor = connection.protocol
+        raise InfrastructureError(
+            f"{connection.place}: the agent is too old for {what} (protocol {major}.{minor}):"
+            " install this version of edgeflare there"
+        )
+
+
 def _invocation(invocation: Invocation) -> wire.Invocation:
-    shapes, state = invocation.shapes.items(), invocation.state.items()
+    state = invocation.state.items()
     return wire.Invocation(
         signature=invocation.signature,
-        input_shapes=[
-            wire.Invocation.InputShape(input=input_, shape=shape) for input_, shape in shapes
-        ],
+        input_shapes=_input_shapes(invocation.shapes),
         state=[wire.Invocation.StateLink(input=given, output=made) for given, made in state],
         frames=invocation.frames,
+        steps=[
+            wire.Invocation.Step(
+                signature=step.signature,
+                input_shapes=_input_shapes(step.shapes),
+                output_shapes=[
+                    wire.Invocation.OutputShape(output=output, shape=shape)
+                    for output, shape in step.outputs.items()
+                ],
+            )
+            for step in invocation.steps
+        ],
     )
+
+
+def _input_shapes(shapes: Mapping[str, tuple[int, ...]]) -> list[wire.Invocation.InputShape]:
+    return [
+        wire.Invocation.InputShape(input=input_, shape=shape) for input_, shape in shapes.items()
+    ]
 
 
 def _tensor(spec: wire.TensorSpec) -> Tensor:

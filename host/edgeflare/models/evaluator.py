@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare_agent.runtime import Invocation as AgentInvocation
+from edgeflare_agent.runtime import Step as AgentStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,9 @@ class HostModel(Evaluator, Protocol):
 
 Invocation: TypeAlias = AgentInvocation
 """One class for the device and the host's own runner, so that both arms are called alike."""
+
+Step: TypeAlias = AgentStep
+"""One of several invocations of which an input consists."""
 
 ONCE = Invocation()
 """The first graph, once, in its own shapes: how a model is called of which nothing is said."""

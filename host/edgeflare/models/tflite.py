@@ -110,7 +110,7 @@ def _require_sizes(graph: Graph, path: Path, invocation: Invocation) -> None:
     Converters store 1 for a dynamic dimension, and what runs so has an image of one pixel, or does
     not load. A batch of 1 is meant, and so are the steps of a clip that is run frame by frame.
     """
-    if invocation.state or invocation.frames:
+    if invocation.state or invocation.frames or invocation.steps:
         return
     for name, stored, declared in declared_inputs(graph.model, invocation.signature):
         beyond = slice(0 if len(stored) == 1 else 1, None)

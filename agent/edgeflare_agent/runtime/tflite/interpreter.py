@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from edgeflare_agent.runtime.model_runtime import ModelRejected, Options
+from edgeflare_agent.runtime.model_runtime import ModelRejected, Options, Step, StepTensors
 from edgeflare_agent.runtime.tflite.model_tensors import (
     ExecutedNode,
     ModelTensors,
@@ -27,6 +29,8 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 class LoadedModel:
     """A model that is ready to be invoked, at its own input shapes or those that were asked for.
+
+    It is a `SteppedModel`, too.
 
     Attributes:
         interpreter: the runtime's `Interpreter`, its tensors allocated.
@@ -48,20 +52,16 @@ class LoadedModel:
     def __init__(self, content: bytes, options: Options) -> None:
         self._content, self._options = content, options
         self.interpreter, tensors, self.external_nodes = _load(content, options)
-        self._runner = tensors.runner
-        nodes = [] if self._runner is not None else graph_nodes(self.interpreter)
-        made = tensors.outputs
+        nodes = [] if tensors.runner is not None else graph_nodes(self.interpreter)
         if options.capture:
             kept = _readable_tensors(self.interpreter, nodes)
-            made = [(details["name"], details) for details in kept]
-        self._input_details = [details for _, details in tensors.inputs]
-        self._output_details = [details for _, details in made]
-        self.inputs = tuple(tensor_spec(*named) for named in tensors.inputs)
-        self.outputs = tuple(tensor_spec(*named) for named in made)
+            tensors = replace(tensors, outputs=[(details["name"], details) for details in kept])
+        self._adopt(tensors)
         self.operators = tuple(node["op_name"] for node in nodes if node["op_name"] != "DELEGATE")
         self.delegated_nodes = _count_delegated(nodes)
         resources = "VAR_HANDLE" in self.operators or has_inner_resources(self.interpreter, nodes)
-        self._reloads = resources or not self._resets_variables()
+        stepped = bool(options.invocation.steps)
+        self._reloads = stepped or resources or not self._resets_variables()
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once on an input that nothing came before; see `step`."""
@@ -80,6 +80,22 @@ class LoadedModel:
         # It does not run on the way, for that would write its variables.
         self.interpreter, tensors, _ = _allocated(self._content, self._options)
         self._runner = tensors.runner
+
+    def described(self, steps: Sequence[Step]) -> list[StepTensors]:
+        """Return what goes in and comes out in each step; see `SteppedModel`."""
+        return _described(self._content, self._options, steps)
+
+    def take(self, step: Step) -> None:
+        """Make ready for a step; see `SteppedModel`."""
+        self._runner = None  # while it is held, the interpreter does not allocate
+        self._adopt(_taken(self.interpreter, step))
+
+    def _adopt(self, tensors: ModelTensors) -> None:
+        self._runner = tensors.runner
+        self._input_details = [details for _, details in tensors.inputs]
+        self._output_details = [details for _, details in tensors.outputs]
+        self.inputs = tuple(tensor_spec(*named) for named in tensors.inputs)
+        self.outputs = tuple(tensor_spec(*named) for named in tensors.outputs)
 
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once, its variables as they are.
@@ -121,6 +137,44 @@ def _keep(name: str, answer: Any, array: Any) -> None:
     if answer.shape != array.shape:
         raise RuntimeError(f"output {name} has shape {answer.shape}, declared {array.shape}")
     array[...] = answer
+
+
+def _described(content: bytes, options: Options, steps: Sequence[Step]) -> list[StepTensors]:
+    """Return the tensors of each step; shapes that are not told may be known only once it ran."""
+    interpreter, tensors, _ = _allocated(content, options)
+    found = []
+    for number, step in enumerate(steps, 1):
+        try:
+            tensors = _taken(interpreter, step)
+        except (RuntimeError, ValueError) as error:
+            words = " ".join(str(error).split())
+            raise ModelRejected(f"step {number} of {len(steps)}: {words}") from error
+        if not step.outputs:
+            with suppress(RuntimeError, ValueError):  # as of a division by zero
+                run_on_zeros(interpreter, tensors, step.shapes)
+        del tensors  # with its runner, beside which the interpreter does not allocate
+        found.append(_step_tensors(model_tensors(interpreter, step), step))
+    return found
+
+
+def _step_tensors(tensors: ModelTensors, step: Step) -> StepTensors:
+    made = tuple(tensor_spec(*named) for named in tensors.outputs)
+    if unknown := step.outputs.keys() - {spec.name for spec in made}:
+        names = ", ".join(spec.name for spec in made)
+        raise ModelRejected(f"there is no output {min(unknown)!r}: its outputs are {names}")
+    return StepTensors(
+        tuple(tensor_spec(*named) for named in tensors.inputs),
+        tuple(replace(spec, shape=step.outputs.get(spec.name, spec.shape)) for spec in made),
+    )
+
+
+def _taken(interpreter: Any, step: Step) -> ModelTensors:
+    """Make an interpreter ready for a step, and return what it takes and gives in it."""
+    tensors = model_tensors(interpreter, step)
+    resize_inputs(interpreter, tensors, step.shapes)
+    if tensors.runner is None:
+        interpreter.allocate_tensors()
+    return tensors
 
 
 def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:

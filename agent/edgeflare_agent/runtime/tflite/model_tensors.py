@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypedDict
 
-from edgeflare_agent.runtime.model_runtime import Invocation, ModelRejected, TensorSpec
+from edgeflare_agent.runtime.model_runtime import Invocation, ModelRejected, Step, TensorSpec
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 
 _MOST_BYTES = 1 << 32
@@ -49,7 +49,7 @@ class ExecutedNode(TypedDict):
     outputs: Sequence[int]
 
 
-def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
+def model_tensors(interpreter: Any, invocation: Invocation | Step) -> ModelTensors:
     """Return the inputs and outputs of the graph or signature that an invocation names.
 
     Args:
