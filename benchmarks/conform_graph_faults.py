@@ -2,6 +2,7 @@
 
     python benchmarks/conform_graph_faults.py SEED... [--graphs 6000] [--out FILE.json]
     python benchmarks/conform_graph_faults.py SEED --faults 4 --agent
+    python benchmarks/conform_graph_faults.py SEED --faults 0 --keeping 4 --agent
 
 Kinds, operators and types of the faults are drawn from each SEED, which should be one that was not
 used while the command was worked at; those of all seeds are planted in the same graphs. These are
@@ -9,7 +10,8 @@ the graphs that a run draws, and run on the host's built-in kernels; a fault cha
 answers that has its arrangement, and never what an operator answers alone. A fault is found if a
 graph fails by it; its arrangement is right if the least graph has the operators that were planted,
 and says how they hang together. With --agent each fault is planted in the workers of a real agent,
-on which the command itself is run.
+on which the command itself is run. With --keeping N there are N faults besides that show only where
+a graph takes turns, in two shapes or by two signatures: an operator computes as in the turn before.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 import graph_faults
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
-from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
 from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
@@ -41,7 +43,19 @@ from edgeflare.conform.graphs.graph_verdict import judge_graphs
 from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.run.run_directory import RunDirectory
 from faulty_agent import faulty_agent
-from graph_fault_kinds import TYPES, GraphFault, drawn_faults, spoiled
+from graph_fault_kinds import (
+    KEEPING,
+    TYPES,
+    GraphFault,
+    drawn_faults,
+    drawn_keeping_faults,
+    spoiled,
+    spoiled_in_turn,
+    wrong_outputs,
+)
+
+_SHRUNK = 8
+"""Failing graphs of a fault that are shrunk."""
 
 
 @dataclass
@@ -79,8 +93,24 @@ class PlantedDevice:
         del rows
         return None
 
+    def taking_turns(self, turns: Turns) -> KernelArm | None:
+        """Return the kernels in turns, with a fault that shows in these."""
+        sound = self.sound.taking_turns(turns)
+        if sound is None or KEEPING.get(self.fault.kind) != turns:
+            return sound
+        return _PlantedInTurn(sound, self.fault, self.name)
+
     def close(self) -> None:
         """Close nothing: the kernels are everybody's."""
+
+
+class _PlantedInTurn(PlantedDevice):
+    """Sound kernels in turns with a fault."""
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Run models in turns; see `KernelArm`."""
+        answers = self.sound.run(models)
+        return [spoiled_in_turn(self.fault, *one) for one in zip(models, answers, strict=True)]
 
 
 @dataclass
@@ -109,8 +139,12 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=6000)
     parser.add_argument("--agent", action="store_true", help="plant each behind a real agent")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--keeping", type=int, default=0, help="faults that show in turns alone")
     given = parser.parse_args()
-    faults = {seed: drawn_faults(seed, given.faults) for seed in given.seeds}
+    faults = {
+        seed: [*drawn_faults(seed, given.faults), *drawn_keeping_faults(seed, given.keeping)]
+        for seed in given.seeds
+    }
     every = list(dict.fromkeys(fault for several in faults.values() for fault in several))
     if given.agent:
         tried = {fault: _behind_an_agent(fault, given.graphs) for fault in every}
@@ -185,10 +219,13 @@ def _failing(
     """Return the graphs that fail by each fault, of those that a run draws; run once for all."""
     drawing = GraphDrawing(cells, np.random.default_rng(0))
     failing: dict[GraphFault, list[FailingGraph]] = {fault: [] for fault in faults}
+    keeping = [fault for fault in faults if fault.kind in KEEPING]
+    plain = [fault for fault in faults if fault.kind not in KEEPING]
     operators, began = 0, time.monotonic()
     for _ in range(0, graphs, 192):
         models = drawing.ask(192)
-        judged = judge_graphs(models, (sound, replace(_SameKernels(sound), name="xnnpack")))
+        twin = replace(_SameKernels(sound), name="xnnpack")
+        judged = judge_graphs(models, (sound, twin), ())
         drawing.tell(judged)
         operators += sum(len(model.graph.nodes) for model in models)
         for model, one in zip(models, judged, strict=True):
@@ -197,7 +234,10 @@ def _failing(
             own = one.answers["device"]  # of the last invocation, which may be no other's
             if judged_whole(model, own, one.expected, own).is_finding:
                 continue
-            for fault in faults:
+            for fault in keeping:
+                if wrong_outputs(fault, model.graph) and len(failing[fault]) < _SHRUNK:
+                    failing[fault] += _failing_in_turn(fault, model, sound, twin)
+            for fault in plain:
                 answer = spoiled(fault, model, one.answers["device"])
                 said = judged_whole(model, answer, one.expected, one.answers["device"])
                 if said.is_finding:
@@ -205,6 +245,15 @@ def _failing(
     seconds = time.monotonic() - began
     print(f"{graphs} graphs of {operators} operators, {drawing.pairs} pairs, {seconds:.0f} s")
     return failing
+
+
+def _failing_in_turn(
+    fault: GraphFault, model: PosedModel, sound: KernelArm, twin: KernelArm
+) -> list[FailingGraph]:
+    (judged,) = judge_graphs([model], (PlantedDevice(sound, fault), twin))
+    if judged.judgement is None or not judged.fails:
+        return []
+    return [FailingGraph(model, judged.judgement, judged.invocation)]
 
 
 @dataclass
@@ -229,6 +278,9 @@ class _SameKernels:
         del rows
         return None
 
+    def taking_turns(self, turns: Turns) -> KernelArm | None:
+        return self.arm.taking_turns(turns)
+
     def close(self) -> None:
         self.arm.close()
 
@@ -237,7 +289,7 @@ def _said(
     fault: GraphFault, failing: Sequence[FailingGraph], sound: KernelArm, twin: KernelArm
 ) -> TriedGraphFault:
     tried = TriedGraphFault(fault, len(failing))
-    findings = GraphFindings(failing[:8], (PlantedDevice(sound, fault), twin))
+    findings = GraphFindings(failing[:_SHRUNK], (PlantedDevice(sound, fault), twin))
     findings.shrink(True, lambda: None, lambda: False)
     with TemporaryDirectory() as folder:
         numbers = range(1, 1 + len(findings.counted))

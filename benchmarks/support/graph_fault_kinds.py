@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure, Turns
 from edgeflare.conform.graphs.graph_arrangement import VIEWS
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph, Values
 
@@ -24,6 +24,10 @@ OPERATORS = (
 ELEMENTWISE = ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
 SPLITTING = ("SPLIT", "SPLIT_V", "TOPK_V2", "UNPACK")
 
+KEEPING: dict[str, Turns] = {"kept shapes": "shapes", "kept signature": "signatures"}
+"""Kinds that show only where a graph takes turns, and how it has to: the operator `first` computes
+as in the turn before."""
+
 Kind = Callable[["GraphFault", OperatorGraph], Iterator[int]]
 """Yields the tensors of a graph that are wrong by a fault."""
 
@@ -33,7 +37,7 @@ class GraphFault:
     """A fault that was planted.
 
     Attributes:
-        kind: a name of `KINDS`.
+        kind: a name of `KINDS` or `KEEPING`.
         type: the type of its operators.
         first: an operator, in its order.
         second: the one that reads its result; empty where there is none.
@@ -57,6 +61,8 @@ class GraphFault:
             "double": "two outputs are one tensor",
             "several": f"the result of {self.first} is read by several",
             "views": "a view of a view",
+            "kept shapes": "invoked in two shapes in turn",
+            "kept signature": "invoked by two signatures in turn",
         }.get(self.kind, "")
         own = [one for one in (self.first, self.second) if one and self.kind not in _ANY]
         rest = [one for one in names if one not in VIEWS]
@@ -154,6 +160,12 @@ def _views(fault: GraphFault, graph: OperatorGraph) -> Iterator[int]:
                     yield from _after(graph, later.outputs)
 
 
+def _kept(fault: GraphFault, graph: OperatorGraph) -> Iterator[int]:
+    for node in graph.nodes:
+        if node.operator == fault.first:
+            yield from _after(graph, node.outputs)
+
+
 KINDS: dict[str, tuple[Kind, tuple[str, ...], tuple[str, ...]]] = {
     "output": (_output, OPERATORS, OPERATORS),
     "fused": (_fused, OPERATORS, OPERATORS),
@@ -180,10 +192,31 @@ def drawn_faults(seed: int, count: int) -> list[GraphFault]:
     return list(found)[:count]
 
 
+def drawn_keeping_faults(seed: int, count: int) -> list[GraphFault]:
+    """Return faults that show in turns alone, no two alike."""
+    rng = np.random.default_rng([seed, 1])
+    found: dict[GraphFault, None] = {}
+    while len(found) < count:
+        for name in KEEPING:
+            found[GraphFault(name, str(rng.choice(TYPES)), str(rng.choice(OPERATORS)), "")] = None
+    return list(found)[:count]
+
+
+def spoiled_in_turn(fault: GraphFault, model: PosedModel, answer: ModelAnswer) -> ModelAnswer:
+    """Return what a device with a fault answers in turns where sound kernels answer so."""
+    wrong = wrong_outputs(fault, model.graph)
+    count = len(model.graph.outputs)
+    if answer.failure is not None or not wrong:
+        return answer
+    turn = zip(model.graph.outputs, answer.outputs[count : 2 * count], strict=True)
+    kept = (changed(one) if at in wrong else one for at, one in turn)
+    return ModelAnswer((*answer.outputs[:count], *kept, *answer.outputs[2 * count :]))
+
+
 def spoiled(fault: GraphFault, model: PosedModel, answer: ModelAnswer) -> ModelAnswer:
     """Return what a device with a fault answers where sound kernels answer so."""
     wrong = wrong_outputs(fault, model.graph)
-    if answer.failure is not None or not wrong:
+    if answer.failure is not None or not wrong or fault.kind in KEEPING:
         return answer
     if fault.kind == "unread":
         return ModelAnswer(failure=RunFailure("crash", "planted"))
@@ -194,7 +227,8 @@ def spoiled(fault: GraphFault, model: PosedModel, answer: ModelAnswer) -> ModelA
 def wrong_outputs(fault: GraphFault, graph: OperatorGraph) -> set[int]:
     """Return the outputs of a graph that are wrong by a fault."""
     typed = graph.values[graph.inputs[0]].dtype if graph.inputs else ""
-    wrong = set(KINDS[fault.kind][0](fault, graph)) if typed == fault.type else set()
+    kind = _kept if fault.kind in KEEPING else KINDS[fault.kind][0]
+    wrong = set(kind(fault, graph)) if typed == fault.type else set()
     return wrong & set(graph.outputs)
 
 

@@ -22,13 +22,16 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import ABSENT, GraphNode, GraphValue, OperatorGraph
 from edgeflare.models.tflite_graph import Graph
-from edgeflare_agent.runtime.model_runtime import Options
+from edgeflare_agent.runtime.model_runtime import Options, Step
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
-from graph_fault_kinds import GraphFault, changed, wrong_outputs
+from graph_fault_kinds import KEEPING, GraphFault, changed, wrong_outputs
 
 
 def plant(fault: GraphFault) -> None:
     """Put a fault into this process's runtime."""
+    if fault.kind in KEEPING:
+        _plant_in_turns(fault)
+        return
     load, invoke = LoadedModel.__init__, LoadedModel.invoke
     wrong: WeakKeyDictionary[LoadedModel, list[int]] = WeakKeyDictionary()
 
@@ -46,6 +49,38 @@ def plant(fault: GraphFault) -> None:
 
     setattr(LoadedModel, "__init__", loaded)  # noqa: B010
     setattr(LoadedModel, "invoke", invoked)  # noqa: B010
+
+
+def _plant_in_turns(fault: GraphFault) -> None:
+    """Have an operator compute in the second of all turns as in the one before."""
+    load, reset, take, run = (
+        getattr(LoadedModel, name) for name in ("__init__", "reset", "take", "step")
+    )
+    wrong: WeakKeyDictionary[LoadedModel, list[int]] = WeakKeyDictionary()
+    turns: WeakKeyDictionary[LoadedModel, int] = WeakKeyDictionary()
+
+    def loaded(model: LoadedModel, content: bytes, options: Options) -> None:
+        load(model, content, options)
+        signatures = any(step.signature for step in options.invocation.steps)
+        planted = signatures == (KEEPING[fault.kind] == "signatures")
+        wrong[model] = _wrong_places(fault, content) if planted else []
+
+    def opened_anew(model: LoadedModel) -> None:
+        turns[model] = 0
+        reset(model)
+
+    def taken(model: LoadedModel, step: Step) -> None:
+        turns[model] = turns.get(model, 0) + 1
+        take(model, step)
+
+    def invoked(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        run(model, inputs, outputs)
+        for place in wrong[model] if turns.get(model) == 2 else ():
+            outputs[place][...] = changed(outputs[place])
+
+    planted = {"__init__": loaded, "reset": opened_anew, "take": taken, "step": invoked}
+    for name, function in planted.items():
+        setattr(LoadedModel, name, function)
 
 
 def _wrong_places(fault: GraphFault, content: bytes) -> list[int]:

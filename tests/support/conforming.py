@@ -24,6 +24,7 @@ from edgeflare.conform.execution.kernel_arm import (
     PosedModel,
     RunFailure,
     RunFailureKind,
+    Turns,
 )
 from edgeflare.conform.operator_graph import ABSENT, GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -120,6 +121,11 @@ class ExactArm:
         del rows
         return None
 
+    def taking_turns(self, turns: Turns) -> ExactArm | None:
+        """Return an arm that answers as opened anew in each turn."""
+        del turns
+        return _InTurn(self.name, self.faults)
+
     def close(self) -> None:
         """Do nothing."""
 
@@ -145,6 +151,17 @@ class ExactArm:
             for at, several in zip(node.outputs, zip(*rows, strict=True), strict=True):
                 known[at] = [_changed(one, faults) for one in several]
         return ModelAnswer(tuple(np.stack(known[at]) for at in graph.outputs))
+
+
+class _InTurn(ExactArm):
+    """The kernels of one place, which run models in turn with their others."""
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        if model.other is None:
+            raise ValueError("a model without another takes no turns")
+        own, other = super()._answer(replace(model, other=None)), super()._answer(model.other)
+        failed = next((one for one in (own, other) if one.failure is not None), None)
+        return failed or ModelAnswer((*own.outputs, *other.outputs, *own.outputs))
 
 
 class BesideOthers(ExactArm):

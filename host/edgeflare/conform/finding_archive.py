@@ -15,8 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.graphs.graph_verdict import invocation_told
-from edgeflare.conform.operator_graph import Values
+from edgeflare.conform.graph_file import SIGNATURES
+from edgeflare.conform.graphs.graph_turns import taking_turns
+from edgeflare.conform.graphs.graph_verdict import TURNS, invocation_told
+from edgeflare.conform.operator_graph import GraphValue, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.presentation.conform_words import (
     condition_words,
@@ -48,6 +50,9 @@ SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 _FLOAT_SLACK: Final = 1e-4
 """Share of a result's largest value by which a graph's float results may be off its operators' one
 by one: fused ones round less often."""
+
+_SCRIPT_OF_STEPS: Final = "in_steps.py"
+"""What runs a model that takes turns, in the archive beside the script."""
 
 _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
 """The script's name beside those of other findings; archives call any of them `SCRIPT`."""
@@ -88,7 +93,8 @@ def export_finding(
     right, results = _right_together(stored) if stored.is_graph else _what_is_right(stored, arm)
     graph = stored.model.graph
     rows, outputs = finding.smallest.rows, len(graph.outputs)
-    found = {**_found(document, arm), "rows": rows, "outputs": outputs}
+    steps = _steps(finding)
+    found = {**_found(document, arm), "rows": rows, "outputs": outputs, "steps": steps}
     told = {
         "schema": SCHEMA,
         "sha256": hashlib.sha256(stored.files.model).hexdigest(),
@@ -103,6 +109,7 @@ def export_finding(
     files = {
         SCRIPT: (SCRIPTS / _SCRIPT_OF_OPERATORS).read_bytes(),
         **_script_of_runtime(found["kernels"]),
+        **({_SCRIPT_OF_STEPS: (SCRIPTS / _SCRIPT_OF_STEPS).read_bytes()} if steps else {}),
         "model.tflite": stored.files.model,
         "values.npz": saved_together({**stored.files.arrays, **right}),
         "finding.json": json_bytes(told),
@@ -143,13 +150,24 @@ def _require_own_weights(finding: FoundFault, document: ConformDocument) -> None
 def _require_scriptable(finding: FoundFault, number: int, directory: RunDirectory) -> None:
     """Refuse a finding that no script of one model shows."""
     why = shows_only(finding)
-    if invocation := invocation_told(finding.arrangement):
+    invocation = invocation_told(finding.arrangement)
+    if invocation and invocation not in TURNS:
         why = f"where it is invoked {invocation}"
     if why is not None:
         raise UserError(
             f"finding {number} shows only {why}, which no script of one model can show: pass on"
             f" {directory.path}, and try it by `edgeflare replay`"
         )
+
+
+def _steps(finding: FoundFault) -> list[dict[str, str]]:
+    """Return the turns of a finding: the signature of each, and how its inputs are named."""
+    turns = TURNS.get(invocation_told(finding.arrangement))
+    if turns is None:
+        return []
+    first, second = SIGNATURES if turns == "signatures" else ("", "")
+    own = {"signature": first, "inputs": "input"}
+    return [own, {"signature": second, "inputs": "other input"}, own]
 
 
 def _found(document: ConformDocument, arm: str) -> dict[str, Any]:
@@ -230,10 +248,8 @@ def _right_together(stored: StoredModel) -> tuple[dict[str, Values], list[dict[s
     arrays: dict[str, Values] = {}
     results = []
     graph = stored.model.graph
-    for n, (at, right) in enumerate(
-        zip(graph.outputs, stored.files.answers("one by one"), strict=True)
-    ):
-        value = graph.values[at]
+    known = stored.files.answers("one by one")
+    for n, (value, right) in enumerate(zip(_results_of(stored), known, strict=True)):
         whole = value.dtype.startswith(("int", "uint")) and value.quantization is not None
         slack = 0.0
         if value.dtype.startswith("float"):
@@ -248,6 +264,16 @@ def _right_together(stored: StoredModel) -> tuple[dict[str, Values], list[dict[s
         arrays[f"counts {n}"] = np.ones(right.shape, np.bool_)
         results.append({"unit": "steps" if whole else "", "bias": None})
     return arrays, results
+
+
+def _results_of(stored: StoredModel) -> list[GraphValue]:
+    """Return the results of a graph; of one that takes turns those of all of them."""
+    turns = TURNS.get(invocation_told(stored.finding.arrangement))
+    pair = None if turns is None else taking_turns(stored.whole, turns)
+    graphs = [stored.model.graph]
+    if pair is not None and pair.other is not None:
+        graphs = [pair.graph, pair.other.graph, pair.graph]
+    return [graph.values[at] for graph in graphs for at in graph.outputs]
 
 
 def _by_result(by: Ruler) -> list[NDArray[np.bool_]]:
@@ -375,8 +401,9 @@ def _listed(values: Values) -> str:
 
 def _script_lines(stored: StoredModel, kernels: str) -> Iterator[str]:
     operands = stored.files.operands
+    in_turn = invocation_told(stored.finding.arrangement) in TURNS
     size = len(stored.files.model) + sum(values.nbytes for values in operands)
-    if not is_tflite_kernel_set(kernels) or size > _MOST_BYTES:
+    if in_turn or not is_tflite_kernel_set(kernels) or size > _MOST_BYTES:
         yield "Attach the zip that this file lies in; unpacked, `python reproduce.py` shows it."
         return
     yield "```python"

@@ -12,8 +12,10 @@ import msgspec
 import edgeflare
 from edgeflare.conform.conformance_arms import OpenedConformance
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.graphs.graph_verdict import judge_graphs
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
+from edgeflare.conform.graphs.graph_turns import taking_turns
+from edgeflare.conform.graphs.graph_verdict import TURNS, invocation_told, judge_graphs
+from edgeflare.conform.graphs.turns_verdict import answers_in_turn
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.conform_finding import kept_error
@@ -136,9 +138,20 @@ def _of_graph(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
         said = wrong if all(judged.taken) else refused
     known = judged.answers or {}
     others = [arm for arm in arms if arm.name not in known]
-    by_arm = {arm.name: arm.run([one.whole])[0] for arm in others}
+    turns, pair = _in_turn(one)
+    if turns is None or not judged.fails:
+        by_arm = {arm.name: arm.run([one.whole])[0] for arm in others}
+    else:
+        by_arm = answers_in_turn(pair, others, turns)
     nodes = (None,) * len(one.draft.nodes)
     return RetriedFinding(one, JudgedDraft(one.draft, nodes, said), {**by_arm, **known})
+
+
+def _in_turn(one: StoredModel) -> tuple[Turns | None, PosedModel]:
+    """Return how a finding takes turns, None for not at all, and its model with the other."""
+    turns = TURNS.get(invocation_told(one.finding.arrangement))
+    pair = None if turns is None else taking_turns(one.whole, turns)
+    return (None, one.whole) if pair is None else (turns, pair)
 
 
 def stored_models(directory: RunDirectory, document: ConformDocument) -> list[StoredModel]:
@@ -208,7 +221,9 @@ def _kept(one: RetriedFinding, out: RunDirectory) -> FoundFault:
     """Store the files of a finding that fails, and return what the document says of it."""
     was, now = one.finding, one.judgement
     worst = kept_error(now.worst)
-    name = store_finding(out, was.number, one.stored.whole, one.answers, _exact(one.stored))
+    turns, model = _in_turn(one.stored)
+    exact = _exact(one.stored)
+    name = store_finding(out, was.number, model, one.answers, exact, turns)
     smallest = msgspec.structs.replace(was.smallest, worst=worst, detail=now.detail, file=name)
     return msgspec.structs.replace(
         was,

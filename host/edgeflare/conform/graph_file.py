@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,20 +46,89 @@ _ENUMERATIONS = {
 """Options that are given by name, and the enumerations that have these names."""
 
 
-def graph_file(graph: OperatorGraph) -> bytes:
-    """Return the file of a graph."""
-    model, main = schema.ModelT(), schema.SubGraphT()
-    model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [main], []
+SIGNATURES = ("first", "second")
+"""Names of the signatures of a file of two graphs."""
+
+
+def graph_file(graph: OperatorGraph, other: OperatorGraph | None = None) -> bytes:
+    """Return the file of a graph.
+
+    Args:
+        graph: the graph, in the shapes that the file has.
+        other: the same graph in other shapes: dimensions that differ are dynamic in the file.
+
+    """
+    model = _empty_model()
+    main = _subgraph(model, {}, None, graph)
+    for tensor, value in zip(main.tensors, () if other is None else other.values, strict=False):
+        if value.shape != tuple(tensor.shape) and len(value.shape) == len(tensor.shape):
+            pairs = zip(tensor.shape, value.shape, strict=True)
+            sizes = [size if size == resized else -1 for size, resized in pairs]
+            tensor.shapeSignature = np.asarray(sizes, np.int32)
+    return written(model)
+
+
+def signatures_file(graphs: Sequence[OperatorGraph]) -> bytes:
+    """Return a file in which each graph is what a signature runs, named as in `SIGNATURES`.
+
+    The tensors of a signature are called t000000 and on, so that those are in order that sort them
+    by name. What is one constant of several graphs, the same array, is one buffer.
+    """
+    model = _empty_model()
+    codes: dict[tuple[int, int], int] = {}
+    buffers: dict[int, int] = {}
+    model.signatureDefs = []
+    for number, graph in enumerate(graphs):
+        _subgraph(model, codes, buffers, graph)
+        signature = schema.SignatureDefT()
+        signature.signatureKey, signature.subgraphIndex = SIGNATURES[number], number
+        signature.inputs, signature.outputs = _named(graph.inputs), _named(graph.outputs)
+        model.signatureDefs.append(signature)
+    return written(model)
+
+
+def _named(tensors: Sequence[int]) -> list[Any]:
+    found = []
+    for place, at in enumerate(tensors):
+        new = schema.TensorMapT()
+        new.name, new.tensorIndex = f"t{place:06d}", at
+        found.append(new)
+    return found
+
+
+def _empty_model() -> Any:
+    model = schema.ModelT()
+    model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [], []
     # By convention the first buffer is empty: that of tensors without values.
     model.buffers = [schema.BufferT()]
-    main.tensors = [_tensor(model, at, value) for at, value in enumerate(graph.values)]
+    return model
+
+
+def _subgraph(
+    model: Any,
+    codes: dict[tuple[int, int], int],
+    buffers: dict[int, int] | None,
+    graph: OperatorGraph,
+) -> Any:
+    """Add a graph to a model, and return it.
+
+    Args:
+        model: the model.
+        codes: the places of operator codes that the model has.
+        buffers: the places of constants that the model has, by the identity of their arrays; None
+            where each has a buffer of its own.
+        graph: the graph.
+
+    """
+    main = schema.SubGraphT()
+    model.subgraphs.append(main)
+    main.tensors = [_tensor(model, buffers, at, value) for at, value in enumerate(graph.values)]
     for value, tensor in zip(graph.values, tuple(main.tensors), strict=True):
         if value.quantization is not None and value.quantization.block:
             place = len(main.tensors)
             main.tensors.append(_block_scales(model, place, value.quantization, tensor))
     main.inputs = np.asarray(graph.inputs, np.int32)
     main.outputs = np.asarray(graph.outputs, np.int32)
-    codes: dict[tuple[int, int], int] = {}
     main.operators = []
     for node in graph.nodes:
         if node.operator == _READ_VARIABLE:
@@ -67,7 +137,7 @@ def graph_file(graph: OperatorGraph) -> bytes:
             main.operators.append(_operator(model, codes, node))
         if node.operator in INTEGER_LSTMS and graph.values[node.inputs[0]].dtype == "int8":
             main.operators[-1].intermediates = _intermediates(main, graph.results(node)[0])
-    return written(model)
+    return main
 
 
 def _intermediates(main: Any, result: GraphValue) -> Any:
@@ -93,7 +163,7 @@ def _variable(
 
     The variable's name says its form: what is assigned to one has to be alike.
     """
-    (main,) = model.subgraphs
+    main = model.subgraphs[-1]
     handle = schema.TensorT()
     handle.name, handle.shape = f"t{len(main.tensors)}", np.zeros(0, np.int32)
     handle.type = schema.TensorType.RESOURCE
@@ -108,7 +178,7 @@ def _variable(
     ]
 
 
-def _tensor(model: Any, at: int, one: GraphValue) -> Any:
+def _tensor(model: Any, buffers: dict[int, int] | None, at: int, one: GraphValue) -> Any:
     new = schema.TensorT()
     new.name, new.shape = f"t{at}", np.asarray(one.shape, np.int32)
     new.type = getattr(schema.TensorType, one.dtype.upper())
@@ -116,9 +186,14 @@ def _tensor(model: Any, at: int, one: GraphValue) -> Any:
         new.quantization = _affine(one.quantization)
     new.isVariable = one.variable
     if one.values is not None and not one.variable:
-        packed = one.dtype == "int4"
-        data = packed_numbers(one.values, new.type) if packed else one.values.tobytes()
-        new.buffer = _buffer(model, data)
+        known = None if buffers is None else buffers.get(id(one.values))
+        if known is None:
+            packed = one.dtype == "int4"
+            data = packed_numbers(one.values, new.type) if packed else one.values.tobytes()
+            known = _buffer(model, data)
+        if buffers is not None:
+            buffers[id(one.values)] = known
+        new.buffer = known
     return new
 
 

@@ -138,13 +138,17 @@ def test_graphs_are_spoken_of_where_they_were_tried() -> None:
         document.coverage,
         cells=CoveredShare(covered=0, of=0, refused=3),
     )
-    graphs = TriedGraphs(tried=1200, pairs=1, verdicts={"right": 1200})
+    graphs = TriedGraphs(tried=1200, pairs=1, in_turn=0, verdicts={"right": 1200})
     said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage, graphs=graphs))
     assert said.endswith(" 1,200 graphs tried, of 1 pair of operators.")
     assert "all (0 of 0) of operators and types" in said
     alone = msgspec.structs.replace(graphs, pairs=0)
     assert coverage_sentence(msgspec.structs.replace(document, graphs=alone)).endswith(
         " 1,200 graphs tried."
+    )
+    turned = msgspec.structs.replace(alone, in_turn=300)
+    assert coverage_sentence(msgspec.structs.replace(document, graphs=turned)).endswith(
+        " 1,200 graphs tried, 300 also in turns."
     )
 
 

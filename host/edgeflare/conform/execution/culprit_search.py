@@ -14,7 +14,14 @@ from math import prod
 
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.execution.model_pack import ModelPack, PackLimits, model_bytes, next_group
+from edgeflare.conform.execution.model_pack import (
+    ONE_INVOCATION,
+    ModelPack,
+    PackInvocation,
+    PackLimits,
+    model_bytes,
+    next_group,
+)
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
@@ -54,7 +61,7 @@ class CulpritSearch:
         models: Sequence[PosedModel],
         limits: PackLimits,
         patience_seconds: float,
-        frames: int = 0,
+        invocation: PackInvocation = ONE_INVOCATION,
     ) -> None:
         """Begin with nothing answered.
 
@@ -65,7 +72,7 @@ class CulpritSearch:
             limits: limits of a pack.
             patience_seconds: time that a model alone may take for one row, besides its
                 arithmetic.
-            frames: see `ModelPack`.
+            invocation: how models are invoked.
 
         """
         self._runner = runner
@@ -76,7 +83,7 @@ class CulpritSearch:
         self._models = [*models, *history.witnesses(rows)]
         self._limits = limits
         self._patience_seconds = patience_seconds
-        self._frames = frames
+        self._invocation = invocation
         self._answers: dict[int, ModelAnswer] = {}
         self._puzzles: list[Sequence[int]] = []
         self._suspected: dict[int, float] = {}
@@ -246,7 +253,7 @@ class CulpritSearch:
         return self._runner.run(self._pack(places), seconds + row_seconds(models))
 
     def _pack(self, places: Sequence[int]) -> ModelPack:
-        return ModelPack([self._models[at] for at in places], self._frames)
+        return ModelPack([self._models[at] for at in places], self._invocation)
 
     def _note(self, places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
         for at, answer in zip(places, answers, strict=True):
@@ -352,7 +359,9 @@ def row_seconds(models: Sequence[PosedModel]) -> float:
 def work_seconds(model: PosedModel) -> float:
     """Return how many seconds one row of a model may take, for its multiplications alone."""
     graph = model.graph
-    return sum(_multiplications(graph, node) for node in graph.nodes) / _MULTIPLICATIONS_PER_SECOND
+    turns = 0.0 if model.other is None else work_seconds(model.other)
+    own = sum(_multiplications(graph, node) for node in graph.nodes) / _MULTIPLICATIONS_PER_SECOND
+    return own + turns
 
 
 def _multiplications(graph: OperatorGraph, node: GraphNode) -> float:

@@ -14,6 +14,11 @@ long; the runtime answered with an error; the answer has another shape or type t
 says."""
 
 
+Turns = Literal["shapes", "signatures"]
+"""How two models take turns in one file: as one graph that is resized, or as two signatures. Each
+row is the model, the other, and the model again, by an interpreter that is opened anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class PosedModel:
     """A model, and what it is given.
@@ -22,12 +27,15 @@ class PosedModel:
         graph: the model, of any number of operators.
         operands: one array for each of its inputs, (rows, *shape) in its dtype.
         constant_rows: how often a model is asked that is given nothing; without meaning otherwise.
+        other: what takes turns with it in the same file, with as many rows, for arms that take
+            turns; see `Turns`. None for no other.
 
     """
 
     graph: OperatorGraph
     operands: tuple[Values, ...]
     constant_rows: int = 1
+    other: PosedModel | None = None
 
     @property
     def rows(self) -> int:
@@ -54,7 +62,8 @@ class ModelAnswer:
     """What came of a model.
 
     Attributes:
-        outputs: one array for each of its outputs, (rows, *shape) in its dtype; () if it failed.
+        outputs: one array for each of its outputs, (rows, *shape) in its dtype; () if it failed. Of
+            a model that takes turns its outputs, those of the other, and its own again.
         failure: None if it answered.
         neighbours: the answer beside other models in one file was another than alone, which is the
             one that `outputs` has.
@@ -106,6 +115,12 @@ class KernelArm(Protocol):
         Args:
             rows: how many rows each model has that it runs.
 
+        """
+
+    def taking_turns(self, turns: Turns) -> KernelArm | None:
+        """Return the same kernels, which run models in turn with their others.
+
+        It is closed with this one. None where they cannot.
         """
 
     def close(self) -> None:

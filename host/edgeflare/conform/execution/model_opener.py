@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from edgeflare.devices.device import Device
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Evaluator, Invocation
+from edgeflare.models.evaluator import Evaluator, Invocation, Step
 from edgeflare.models.tflite import open_tflite
 from edgeflare.untrusted_text import printable
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
@@ -48,8 +48,16 @@ class ModelOpener(Protocol):
     def input_seconds(self) -> float:
         """The time that a model with next to no arithmetic may take for one row; then it hangs."""
 
-    def open(self, path: Path) -> Evaluator:
+    @property
+    def takes_steps(self) -> bool:
+        """Whether a row can be several invocations in other shapes and by other signatures."""
+
+    def open(self, path: Path, steps: Sequence[Step] = ()) -> Evaluator:
         """Load a file.
+
+        Args:
+            path: the file.
+            steps: the invocations of which a row consists; empty for one.
 
         Raises:
             LoadRefused: see there.
@@ -91,10 +99,15 @@ class HostOpener:
         """What a device's agent takes: no model should run on one side alone."""
         return PAYLOAD_LIMIT_BYTES
 
-    def open(self, path: Path) -> Evaluator:
+    @property
+    def takes_steps(self) -> bool:
+        """Whether its kernels do."""
+        return KERNEL_SETS[self.name].steps
+
+    def open(self, path: Path, steps: Sequence[Step] = ()) -> Evaluator:
         """Load a file; see `ModelOpener`."""
         try:
-            called = Invocation(frames=self.frames)
+            called = Invocation(frames=self.frames, steps=tuple(steps))
             return open_tflite(path, self.name, called, self.threads, self.launcher)
         except UserError as error:
             # The cause is the runtime's own complaint, without advice on one user's file.
@@ -147,12 +160,18 @@ class DeviceOpener:
         """What its profile allows, or less."""
         return min(self.device.profile.input_timeout_seconds, self.most_input_seconds)
 
-    def open(self, path: Path) -> DeviceSession:
+    @property
+    def takes_steps(self) -> bool:
+        """Whether its kernels and its agent do."""
+        return self.device.steps
+
+    def open(self, path: Path, steps: Sequence[Step] = ()) -> DeviceSession:
         """Load a file; see `ModelOpener`."""
         profile = self.device.profile
         try:
             # Not as a session that the device keeps: hundreds come and go, and none comes back.
-            threads, called = self.threads or profile.threads, Invocation(frames=self.frames)
+            threads = self.threads or profile.threads
+            called = Invocation(frames=self.frames, steps=tuple(steps))
             return self.device.open_as(path, profile.kernels, threads, called)
         except UserError as error:
             told = str(error).removeprefix(f"{path}: ").removeprefix(f"{profile.name}: ")

@@ -93,7 +93,7 @@ class PackRunner:
         self.processes += 1
         begin = time.monotonic()
         try:
-            session = self._opener.open(path)
+            session = self._opener.open(path, pack.steps)
         except LoadRefused as refused:
             return _refusal(str(refused))
         # A process that dies is replaced, and the row tried again, before the answer comes.

@@ -18,9 +18,16 @@ from edgeflare.conform.execution.kernel_arm import (
     ModelAnswer,
     PosedModel,
     RunFailure,
+    Turns,
 )
 from edgeflare.conform.execution.model_opener import ModelOpener
-from edgeflare.conform.execution.model_pack import ModelPack, PackLimits, next_group
+from edgeflare.conform.execution.model_pack import (
+    ONE_INVOCATION,
+    ModelPack,
+    PackInvocation,
+    PackLimits,
+    next_group,
+)
 from edgeflare.conform.execution.pack_runner import PackRunner
 
 _WITNESS_GROUPS = 3
@@ -36,14 +43,17 @@ class PackingArm:
     """
 
     def __init__(
-        self, opener: ModelOpener, limits: PackLimits | None = None, frames: int = 0
+        self,
+        opener: ModelOpener,
+        limits: PackLimits | None = None,
+        invocation: PackInvocation = ONE_INVOCATION,
     ) -> None:
         """Make an arm; nothing is loaded yet.
 
         Args:
             opener: loads files there.
             limits: limits of a file; what one message carries limits it besides.
-            frames: rows of each model, where the opener takes them as frames of one clip.
+            invocation: how models are invoked.
 
         """
         self.name = opener.name
@@ -53,9 +63,9 @@ class PackingArm:
         self._limits = replace(self._limits, row_bytes=row_bytes)
         self._opener, self._runner = opener, PackRunner(opener)
         self._history = FailureHistory()
-        self._frames = frames
+        self._invocation = invocation
         self._on_other_threads: PackingArm | None = None
-        self._for_clips: dict[int, PackingArm] = {}
+        self._invoking: dict[PackInvocation, PackingArm] = {}
 
     @property
     def processes(self) -> int:
@@ -89,15 +99,23 @@ class PackingArm:
 
     def without_reset(self, rows: int) -> PackingArm:
         """Return the same kernels, which keep states between rows; see `KernelArm`."""
-        if rows not in self._for_clips:
-            arm = PackingArm(self._opener.for_clips(rows), self._limits, rows)
-            self._for_clips[rows] = arm
-        return self._for_clips[rows]
+        return self._as_invoked(PackInvocation(frames=rows), self._opener.for_clips(rows))
+
+    def taking_turns(self, turns: Turns) -> PackingArm | None:
+        """Return the same kernels, which run models in turn with others; see `KernelArm`."""
+        if not self._opener.takes_steps:
+            return None
+        return self._as_invoked(PackInvocation(turns=turns), self._opener)
+
+    def _as_invoked(self, invocation: PackInvocation, opener: ModelOpener) -> PackingArm:
+        if invocation not in self._invoking:
+            self._invoking[invocation] = PackingArm(opener, self._limits, invocation)
+        return self._invoking[invocation]
 
     def close(self) -> None:
         """Release what it has; closing twice is no error."""
         self._runner.close()
-        for arm in (self._on_other_threads, *self._for_clips.values()):
+        for arm in (self._on_other_threads, *self._invoking.values()):
             if arm is not None:
                 arm.close()
 
@@ -122,13 +140,13 @@ class PackingArm:
     ) -> bool:
         models = [model, *others]
         first, *rest = next_group(models, range(len(models)), lambda _: 0.0, self._limits)
-        pack = ModelPack([models[at] for at in (*rest, first)], self._frames)
+        pack = ModelPack([models[at] for at in (*rest, first)], self._invocation)
         outcome = self._runner.run(pack, self._patience_seconds + row_seconds(pack.models))
         return isinstance(outcome, RunFailure) or not _are_equal(outcome[-1], alone)
 
     def _answers(self, models: Sequence[PosedModel], limits: PackLimits) -> list[ModelAnswer]:
         search = CulpritSearch(
-            self._runner, self._history, models, limits, self._patience_seconds, self._frames
+            self._runner, self._history, models, limits, self._patience_seconds, self._invocation
         )
         return search.answers()
 
@@ -180,13 +198,14 @@ def _padded(model: PosedModel, rows: int) -> PosedModel:
     """Return a model with as many rows as others have, the last one repeated."""
     if model.rows == rows:
         return model
+    other = None if model.other is None else _padded(model.other, rows)
     if not model.operands:
-        return replace(model, constant_rows=rows)
+        return replace(model, constant_rows=rows, other=other)
     operands = (
         np.concatenate([operand, np.repeat(operand[-1:], rows - len(operand), axis=0)])
         for operand in model.operands
     )
-    return replace(model, operands=tuple(operands))
+    return replace(model, operands=tuple(operands), other=other)
 
 
 def _first_rows(answer: ModelAnswer, rows: int) -> ModelAnswer:

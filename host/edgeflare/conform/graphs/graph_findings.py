@@ -20,12 +20,15 @@ from edgeflare.conform.findings.finding_evidence import FindingKey, Observation,
 from edgeflare.conform.graphs.graph_arrangement import ALSO, VIEWS, arrangement
 from edgeflare.conform.graphs.graph_shrinking import GraphTrial, shrunk
 from edgeflare.conform.graphs.graph_trace import traced
+from edgeflare.conform.graphs.graph_turns import taking_turns
 from edgeflare.conform.graphs.graph_verdict import (
+    TURNS,
     Invocation,
     JudgedGraph,
     judge_graphs,
     judge_wholes,
 )
+from edgeflare.conform.graphs.turns_verdict import answers_in_turn
 from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
@@ -206,10 +209,15 @@ class GraphFindings:
         """
         found = []
         for number, kind in zip(numbers, self._kinds, strict=True):
-            everywhere = run_padded(self._arms, [kind.least])[0]
+            least, turns = kind.least, TURNS.get(kind.judged.invocation)
+            pair = None if turns is None else taking_turns(least, turns)
+            if turns is None or pair is None:
+                everywhere = run_padded(self._arms, [least])[0]
+            else:
+                least, everywhere = pair, answers_in_turn(pair, self._arms, turns)
             answers = {**everywhere, **(kind.judged.answers or {})}
             answers["one by one"] = ModelAnswer(kind.judged.expected)
-            name = store_finding(directory, number, kind.least, answers, ())
+            name = store_finding(directory, number, least, answers, (), turns)
             reason = accepted_reason(kind.key, (), accepted, kind.arrangement)
             found.append(_finding(number, kind, name, reason))
         return found

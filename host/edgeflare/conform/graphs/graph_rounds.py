@@ -14,7 +14,7 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import FailingGraph
 from edgeflare.conform.graphs.graph_trace import graphs_digest
-from edgeflare.conform.graphs.graph_verdict import Invocation, JudgedGraph, judge_graphs
+from edgeflare.conform.graphs.graph_verdict import TURNS, Invocation, JudgedGraph, judge_graphs
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.record.conform_document import TriedGraphs
 from edgeflare.conform.record.conform_journal import ConformJournal
@@ -30,6 +30,14 @@ mostly normalized to one of these ranges, and a classifier may be saturated beyo
 GRAPHS_OF_ROUND: Final = 96
 """Graphs of a round; a worker process starts for each operator in the longest of them. On a GPU in
 software a round takes up to a minute, and one that has begun is ended."""
+
+
+_TURNS_EACH: Final = 8
+"""Graphs with an operator of a type that take turns before only some do."""
+
+_TURNS_OF: Final = 4
+"""One of so many graphs takes turns in any case: to open them anew, to write files of them and to
+open these for each row takes half as long again."""
 
 
 class SpentSeconds(Protocol):
@@ -59,6 +67,7 @@ class GraphRounds:
         failing: graphs whose operators are right alone, and wrong together.
         verdicts: how many graphs have each verdict; "alone" of those of which an operator is wrong
             alone.
+        in_turn: how many were also to be run in two shapes and by two signatures in turn.
 
     """
 
@@ -67,7 +76,10 @@ class GraphRounds:
     journal: ConformJournal
     failing: list[FailingGraph] = field(default_factory=list)
     verdicts: Counter[str] = field(default_factory=Counter)
+    in_turn: int = 0
     _number: int = 0
+    _turned: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _seen: int = 0
 
     @property
     def kept(self) -> bool:
@@ -84,7 +96,10 @@ class GraphRounds:
         """What the document says of them."""
         verdicts = dict(sorted(self.verdicts.items()))
         return TriedGraphs(
-            tried=sum(verdicts.values()), pairs=self.drawing.pairs, verdicts=verdicts
+            tried=sum(verdicts.values()),
+            pairs=self.drawing.pairs,
+            in_turn=self.in_turn,
+            verdicts=verdicts,
         )
 
     def try_model(
@@ -145,8 +160,10 @@ class GraphRounds:
     def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
         digest, number = graphs_digest(models), self._number
         self._number += 1
+        in_turn = self._chosen_for_turns(models)
+        self.in_turn += len(in_turn)
         if (kept := self.journal.kept(number, "graphs")) is None:
-            judged = judge_graphs(models, self.arms)
+            judged = judge_graphs(models, self.arms, in_turn)
             outcomes = list(map(_to_json, judged))
             self.journal.keep(number, digest, outcomes, spent.spent, "graphs")
             spent.note()
@@ -158,6 +175,21 @@ class GraphRounds:
             )
         with reporting_damage(self.journal.path):
             return list(map(_from_json, kept[1]))
+
+    def _chosen_for_turns(self, models: Sequence[PosedModel]) -> list[int]:
+        """Return the places of graphs that take turns: with new operators, and some of all."""
+        if not any(self.arms[0].taking_turns(turns) for turns in TURNS.values()):
+            return []
+        chosen = []
+        for at, model in enumerate(models):
+            graph = model.graph
+            cells = {(node.operator, graph.results(node)[0].dtype) for node in graph.nodes}
+            self._seen += 1
+            seldom = any(self._turned[cell] < _TURNS_EACH for cell in cells)
+            if seldom or self._seen % _TURNS_OF == 0:
+                chosen.append(at)
+                self._turned.update(cells)
+        return chosen
 
 
 def _value(value: GraphValue, lowest: float, rng: np.random.Generator) -> Values:

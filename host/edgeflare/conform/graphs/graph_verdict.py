@@ -6,31 +6,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
 from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.graphs.graph_arrangement import INVOKED
 from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.graphs.kept_states import joined, joined_answer
+from edgeflare.conform.graphs.turns_verdict import judge_turns
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
 Invocation = Literal[
-    "", "in another order", "on another number of threads", "again without a reset of its state"
+    "",
+    "in another order",
+    "on another number of threads",
+    "again without a reset of its state",
+    "in two shapes in turn",
+    "by two signatures in turn",
 ]
 """How a graph is invoked: its rows in their order, or backwards, or on other threads; or an
-operator with a state, which goes on from row to row."""
+operator with a state, which goes on from row to row; or resized between two invocations, or by
+another signature between two."""
 
 _BACKWARDS: Invocation = "in another order"
 _THREADED: Invocation = "on another number of threads"
 _KEPT: Invocation = "again without a reset of its state"
 
+TURNS: Mapping[Invocation, Turns] = {
+    "in two shapes in turn": "shapes",
+    "by two signatures in turn": "signatures",
+}
+"""The invocations in which a graph takes turns."""
+
 _LEAST: Mapping[Invocation, int] = {"": 0, _BACKWARDS: 3, _THREADED: 2, _KEPT: 1}
 """Operators of a graph from which on it is invoked so: no smaller one was ever seen to mind its
 order, and on an accelerator that takes as long as another pair."""
 
-INVOCATIONS: tuple[Invocation, ...] = ("", _BACKWARDS, _THREADED, _KEPT)
+INVOCATIONS: tuple[Invocation, ...] = (*_LEAST, *TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,8 @@ class JudgedGraph:
         taken: whether the device took each operator alone; None of one that was not run.
         invocation: how it was invoked when it failed.
         answers: the answers of the arms that were asked, by their names.
-        expected: what its operators answer one by one, (rows, *shape) for each result.
+        expected: what its operators answer one by one, (rows, *shape) for each result; of a graph
+            that fails in turns what it answers opened anew in each of them.
 
     """
 
@@ -58,6 +72,11 @@ class JudgedGraph:
         """Whether its operators are right alone, and wrong together."""
         return self.judgement is not None and self.judgement.is_finding
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it answers as its operators one by one."""
+        return self.judgement is not None and self.judgement.verdict in ("right", "rounding")
+
 
 def invocation_told(arrangement: Sequence[str]) -> Invocation:
     """Return how a finding's graph is invoked, by what is said of how it hangs together."""
@@ -65,23 +84,45 @@ def invocation_told(arrangement: Sequence[str]) -> Invocation:
     return next((invocation for invocation in INVOCATIONS if invocation in told), "")
 
 
-def judge_graphs(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> list[JudgedGraph]:
+def judge_graphs(
+    models: Sequence[PosedModel],
+    arms: Sequence[KernelArm],
+    in_turn: Sequence[int] | None = None,
+) -> list[JudgedGraph]:
     """Run graphs on the device, their operators one by one and all of them.
 
     Args:
         models: the graphs, and what they are given.
         arms: the device first, then the twin, which is asked where a failure would count.
+        in_turn: the places of graphs that take turns, too; None for all.
 
     Raises:
         InfrastructureError: an arm is lost.
 
     """
+    found = _judged_once(models, arms)
+    taking = range(len(models)) if in_turn is None else in_turn
+    places = [at for at in taking if found[at].is_right]
+    judged = judge_turns([models[at] for at in places], arms, list(TURNS.values()))
+    for at, by_turns in zip(places, judged, strict=True):
+        for invocation, turns in TURNS.items():
+            turn = by_turns.get(turns)
+            if turn is not None and turn.said.is_finding:
+                found[at] = JudgedGraph(
+                    turn.said, found[at].taken, invocation, turn.answers, turn.expected
+                )
+                break
+    return found
+
+
+def _judged_once(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> list[JudgedGraph]:
+    """Run graphs in all invocations in which nothing takes turns with them."""
     traces = traced(models, arms[0])
     found = [
         JudgedGraph(None, trace.taken(model.graph), expected=trace.expected(model.graph) or ())
         for model, trace in zip(models, traces, strict=True)
     ]
-    for invocation in INVOCATIONS:
+    for invocation in _LEAST:
         if invocation == _THREADED and arms[0].on_other_threads() is None:
             continue
         places = [
@@ -119,6 +160,10 @@ def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") ->
     if invocation == _KEPT:
         ((said, _),) = _judged_kept([model], (arm, arm))
         return said or _not_invoked(invocation)
+    if invocation in TURNS:
+        (by_turns,) = judge_turns([model], (arm, arm), (TURNS[invocation],))
+        turn = by_turns.get(TURNS[invocation])
+        return _not_invoked(invocation) if turn is None else turn.said
     if invocation == _THREADED and arm.on_other_threads() is None:
         return _not_invoked(invocation)
     (answer,) = _answers([model], arm, invocation)
@@ -152,6 +197,10 @@ def judge_wholes(
     """
     if invocation == _KEPT:
         return _judged_kept(models, arms)
+    if invocation in TURNS:
+        turns = TURNS[invocation]
+        judged = (by_turns.get(turns) for by_turns in judge_turns(models, arms, (turns,)))
+        return [(None, {}) if turn is None else (turn.said, turn.answers) for turn in judged]
     device, twin, *_ = arms
     found: list[JudgedWhole] = [
         (_judged(model, answer, results, None), {DEVICE: answer})

@@ -242,7 +242,8 @@ def coverage_sentence(document: ConformDocument) -> str:
     said = f"Covered, of what the device takes: {', '.join(parts)}."
     if (graphs := document.graphs) is not None:
         pairs = f", of {count_of(graphs.pairs, 'pair')} of operators" if graphs.pairs else ""
-        said += f" {count_of(graphs.tried, 'graph')} tried{pairs}."
+        turns = f", {graphs.in_turn} also in turns" if graphs.in_turn else ""
+        said += f" {count_of(graphs.tried, 'graph')} tried{pairs}{turns}."
     return said
 
 

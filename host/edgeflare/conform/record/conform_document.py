@@ -151,6 +151,8 @@ class TriedGraphs(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tried: how many were run.
         pairs: ordered pairs of operators and types that were among them.
+        in_turn: how many were also to be run in two shapes and by two signatures in turn; 0 on
+            kernels that keep the shapes and the signature in which a model was opened.
         verdicts: number of graphs by verdict; `alone` of those of which an operator is wrong, or
             gives no answer, alone.
 
@@ -158,6 +160,7 @@ class TriedGraphs(msgspec.Struct, frozen=True, kw_only=True):
 
     tried: Count
     pairs: Count
+    in_turn: Count
     verdicts: Mapping[str, CountFromOne]
 
 

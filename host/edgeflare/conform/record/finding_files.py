@@ -9,8 +9,8 @@ from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
 from edgeflare.conform.drafts.file_operators import FileOperator, file_graph, file_operators
 from edgeflare.conform.drafts.model_reading import graph_draft
-from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
-from edgeflare.conform.graph_file import graph_file
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, Turns
+from edgeflare.conform.graph_file import graph_file, signatures_file
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
@@ -29,8 +29,9 @@ class FindingFiles:
 
     Attributes:
         model: the `.tflite` file.
-        arrays: operands and answers by name: "input 0" and on, (rows, *shape); the answers of each
-            arm, such as "device 0"; and "exact 0", real values, of a model of one operator.
+        arrays: operands and answers by name: "input 0" and on, (rows, *shape); "other input 0" of
+            what takes turns with the model; the answers of each arm, such as "device 0"; and "exact
+            0", real values, of a model of one operator.
 
     """
 
@@ -54,6 +55,7 @@ def store_finding(
     model: PosedModel,
     answers: Mapping[str, ModelAnswer],
     exact: Sequence[ExactAnswer],
+    turns: Turns | None = None,
 ) -> str:
     """Store a finding's model, what it is given and what it answers.
 
@@ -63,17 +65,23 @@ def store_finding(
         model: the finding's model.
         answers: each arm's answer, by the arm's name.
         exact: the exact answers, (rows, *shape) each; empty where none were computed.
+        turns: how the model takes turns with its other; None where it does not.
 
     Returns:
         The path of the model, relative to the run directory; the arrays lie beside it.
 
     """
+    others = () if turns is None or model.other is None else (model.other,)
     arrays = _numbered("input", model.operands)
+    for other in others:
+        arrays |= _numbered("other input", other.operands)
     for arm, answer in answers.items():
         arrays |= _numbered(arm, answer.outputs)
     arrays |= _numbered("exact", [right.values for right in exact])
     name = f"{FOLDER}/{number:06d}.tflite"
-    write_atomically(directory.inside(name), graph_file(model.graph))
+    graphs = (model.graph, *(other.graph for other in others))
+    content = signatures_file(graphs) if turns == "signatures" else graph_file(*graphs)
+    write_atomically(directory.inside(name), content)
     write_atomically(directory.inside(_arrays_beside(name)), encode_npz(arrays))
     return name
 

@@ -39,35 +39,35 @@ def run(told: Any, kernels: str) -> None:
     given = [stored[name] for name in stored.files if name.startswith("input ")]
     inputs = [[values[row] for values in given] for row in range(found["rows"])]
     try:
-        if kernels in KERNELS:
-            rows = answers("model.tflite", inputs, kernels, found["threads"])
+        if found["steps"]:
+            stepped = importlib.import_module("in_steps")
+            rows = stepped.answers(lambda: opened(kernels, found["threads"]), stored, found)
+        elif kernels in KERNELS:
+            rows = answers(opened(kernels, found["threads"]), inputs)
         else:
             other = importlib.import_module(f"on_{kernels}")
-            precision = found["precision"]
-            rows = other.answers("model.tflite", inputs, found["outputs"], precision)
+            rows = other.answers("model.tflite", inputs, found["outputs"], found["precision"])
     except (ImportError, RuntimeError, ValueError) as error:
         sys.exit(f"The runtime here refuses the model: {error}")
-    results = range(len(rows[0]))
-    arrays: Any = {f"output {n}": np.stack([row[n] for row in rows]) for n in results}
-    np.savez(ANSWERS, **arrays)
+    made: Any = {f"output {n}": np.stack([row[n] for row in rows]) for n in range(len(rows[0]))}
+    np.savez(ANSWERS, **made)
 
 
-def answers(path: str, inputs: Any, kernels: str, threads: int) -> Any:
-    """Return the outputs for each row of inputs."""
+def opened(kernels: str, threads: int) -> Any:
+    """Open the model."""
     ops = OpResolverType[KERNELS[kernels]]
-    model = Interpreter(path, experimental_op_resolver_type=ops, num_threads=threads)
+    return Interpreter("model.tflite", experimental_op_resolver_type=ops, num_threads=threads)
+
+
+def answers(model: Any, inputs: Any) -> Any:
+    """Return the outputs for each row of inputs."""
     model.allocate_tensors()
-    rows = []
+    rows, outputs = [], model.get_output_details()
     for row in inputs:
         for tensor, values in zip(model.get_input_details(), row, strict=True):
             model.set_tensor(tensor["index"], values)
         model.invoke()
-        rows.append(
-            [
-                model.get_tensor(output_detail["index"]).copy()
-                for output_detail in model.get_output_details()
-            ]
-        )
+        rows.append([model.get_tensor(output["index"]).copy() for output in outputs])
     return rows
 
 
