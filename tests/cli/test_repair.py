@@ -229,7 +229,8 @@ def test_a_dry_run_says_what_would_be_tried(tmp_path: Path) -> None:
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
     assert (
-        "Candidates: bias, ranges, rounding, ranges+rounding, ranges+rounding+learning; on" in words
+        "Candidates: bias, ranges, rounding, ranges+rounding, equalization+ranges+rounding,"
+        " learning; on" in words
     )
     assert "chosen within --max-size +5% and --max-latency +5%." in words
     said = call_here("repair", EXAMPLE, "--out", out, "--dry-run")

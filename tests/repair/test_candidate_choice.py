@@ -69,7 +69,13 @@ def test_auto_tries_all_that_a_target_allows() -> None:
     assert all(METHODS[one.method].integers for one in integers)
     in_place = candidate_plans(asked("auto", in_place=True))
     assert all(METHODS[one.method].in_place for one in in_place)
-    assert {one.method for one in in_place} == {"bias", "ranges", "rounding", "learning"}
+    assert {one.method for one in in_place} == {
+        "bias",
+        "ranges",
+        "rounding",
+        "equalization",
+        "learning",
+    }
 
 
 @pytest.mark.parametrize(

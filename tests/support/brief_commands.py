@@ -14,6 +14,7 @@ from edgeflare.check import cost, field, layer_faults, near, operator_conformanc
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
+from edgeflare.repair.fitting import weight_rounding
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
 from edgeflare.repair.shifts import shift_candidate
@@ -36,6 +37,7 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fit_inputs, "FIT_INPUTS", fitted)
+        patch.setattr(weight_rounding, "MOST_INPUTS", fitted)
         patch.setattr(repair_run, "judged_sets", partial(judged_sets, count=judged))
         patch.setattr(judgement_inputs, "AT_ONCE", 16)
         patch.setattr(repair_cost, "LEAST_TURNS", 3)

@@ -18,12 +18,13 @@ from edgeflare.repair.shift_details import ShiftDetails
 
 METHOD_HELP: Final = (
     "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
-    " rounding change the file in its place, rewrites gives tensors steps of their own, calibration"
-    " quantizes the original anew, precision and weights-only compute in float, and learning moves"
-    " weights and ranges towards the original's answers, behind others. shifts, the last and"
-    " slowest, appends operators, and needs a RUN. By their names alone: dare tunes weights towards"
-    " the original's layer before the last, fmt so that an attribute of --groups decides less."
-    " archrepair trains the float original by labels, and compresses it again."
+    " rounding change the file in its place, equalization scales channels before these, rewrites"
+    " gives tensors steps of their own, calibration quantizes the original anew, precision and"
+    " weights-only compute in float, and learning moves weights and ranges towards the original's"
+    " answers, behind others. shifts, the last and slowest, appends operators, and needs a RUN. By"
+    " their names alone: dare tunes weights towards the original's layer before the last, fmt so"
+    " that an attribute of --groups decides less. archrepair trains the float original by labels,"
+    " and compresses it again."
 )
 
 Target = Literal["float", "int8-only"]
@@ -58,6 +59,7 @@ METHODS: Final[Mapping[str, MethodKind]] = {
     "ranges": _IN_PLACE,
     "rounding": _IN_PLACE,
     "bias": _IN_PLACE,
+    "equalization": _IN_PLACE,
     "rewrites": MethodKind(in_place=False, integers=True),
     "calibration": MethodKind(in_place=False, integers=True),
     "precision": _REWRITTEN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +18,7 @@ from edgeflare.repair.builtin_methods import (
 )
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.biases import fit_biases
+from edgeflare.repair.fitting.channel_equalization import equalize_channels
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import fit_calibration, float_operators, weights_only
@@ -109,10 +111,10 @@ def _plans(request: RepairRequest) -> list[CandidatePlan]:
         _weights_only(shared, rounded=False),
         _by_steps(shared, "rounding", "rounding"),
         _by_steps(shared, "ranges+rounding", "rounding"),
+        _by_steps(shared, "equalization+ranges+rounding", "equalization"),
         _weights_only(shared, rounded=True),
         _precision_search(shared),
-        _learning(shared, request, _FITTED),
-        *(() if request.in_place else (_learning(shared, request, ("rewrites", *_FITTED)),)),
+        _learning(shared, request),
         _dare(shared, request),
     ]
 
@@ -153,14 +155,29 @@ class _SharedFits:
         for number, step in enumerate(steps):
             done = tuple(steps[: number + 1])
             if done not in self._fitted:
-                content = (
-                    self.rewritten(network, progress).content
-                    if step == "rewrites"
-                    else _STEPS[step](network, progress)
-                )
-                self._fitted[done] = network.with_content(content)
+                self._fitted[done] = self._after(network, step, progress)
             network = self._fitted[done]
         return network
+
+    def _after(
+        self, network: QuantizedNetwork, step: str, progress: StepProgress
+    ) -> QuantizedNetwork:
+        if step == "equalization":
+            return equalize_channels(network)
+        if step == "rewrites":
+            return network.with_content(self.rewritten(network, progress).content)
+        return network.with_content(_STEPS[step](network, progress))
+
+    def farthest(
+        self, network: QuantizedNetwork, progress: StepProgress, *, rewrites: bool = True
+    ) -> tuple[str, ...]:
+        """Return all of the steps that the network allows, in their order; rewrites if wanted."""
+        done: tuple[str, ...] = ()
+        for step in ("rewrites", "equalization") if rewrites else ("equalization",):
+            with suppress(UserError):  # nothing to rewrite, or no channels to scale
+                self.fitted(network, (*done, step), progress)
+                done = (*done, step)
+        return (*done, *_FITTED)
 
     def rewritten(self, network: QuantizedNetwork, progress: StepProgress) -> OwnSteps:
         """Return the network's file with tensors that have steps of their own."""
@@ -189,14 +206,16 @@ def _rewrites(shared: _SharedFits) -> CandidatePlan:
     """Return the plan of tensors with steps of their own, alone and with steps in place behind."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        details = _details(shared.rewritten(network, progress))
+        behind = (), ("ranges",), _FITTED, shared.farthest(network, progress)[1:]
         return [
             RepairCandidate(
                 "+".join(steps),
                 shared.fitted(network, steps, progress).content,
                 None,
-                _details(shared.rewritten(network, progress)),
+                details,
             )
-            for steps in (("rewrites",), ("rewrites", "ranges"), ("rewrites", *_FITTED))
+            for steps in (("rewrites", *some) for some in dict.fromkeys(behind))
         ]
 
     return CandidatePlan("rewrites", "rewrites", make)
@@ -206,24 +225,24 @@ def _details(own: OwnSteps) -> CandidateDetails:
     return CandidateDetails(rewrites=RewriteDetails(rewrites=own.rewrites))
 
 
-def _learning(shared: _SharedFits, request: RepairRequest, before: Sequence[str]) -> CandidatePlan:
-    """Return the plan of a network that learns from the original, behind other steps."""
-    name = "+".join((*before, "learning"))
+def _learning(shared: _SharedFits, request: RepairRequest) -> CandidatePlan:
+    """Return the plan of a network that learns from the original, behind all steps that it has."""
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         from edgeflare.repair.fitting.distillation import (  # noqa: PLC0415 - needs jax
             fit_distillation,
         )
 
+        before = shared.farthest(network, progress, rewrites=not request.in_place)
         fitted = shared.fitted(network, before, progress)
         rng = np.random.default_rng(request.rng_seed)
         content = fit_distillation(fitted, rng, progress)
         details = NO_DETAILS
         if "rewrites" in before:
             details = _details(shared.rewritten(network, progress))
-        return (RepairCandidate(name, content, None, details),)
+        return (RepairCandidate("+".join((*before, "learning")), content, None, details),)
 
-    return CandidatePlan(name, "learning", make)
+    return CandidatePlan("learning", "learning", make)
 
 
 def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:

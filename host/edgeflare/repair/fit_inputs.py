@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,21 +78,27 @@ def fit_inputs(
 
 
 def further_inputs(
-    opened: OpenedPair, original: bytes, labels: NDArray[np.int64], split: SeedSplit
+    opened: OpenedPair,
+    original: bytes,
+    labels: NDArray[np.int64],
+    split: SeedSplit,
+    rng_seed: int,
 ) -> FurtherInputs | None:
     """Return what draws more inputs to fit with than `fit_inputs`; None where inputs are clips.
 
     Where decisions have borders, two thirds are near those of the original, one sixth are drawn
     evenly from lines between two seeds, and the rest are seeds; else five sixths are from lines.
 
-    Args: as of `fit_inputs` and `network_to_fit`.
+    Args: as of `fit_inputs` and `network_to_fit`, and the seed of the generator of these inputs.
 
     """
     if opened.pair.interface.invocation.frames:
         return None
     seeds, space = opened.seeds.inputs[split.fit], opened.pair.interface.domain.space
 
-    def drawn(wanted: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    @cache
+    def drawn(wanted: int) -> tuple[Rows, Rows]:
+        rng = np.random.default_rng(rng_seed)
         sixth = max(1, min(wanted, _FIT_VALUES // seeds[0].size) // 6)
         sets = line_inputs(opened, labels, split.fit, 4 * sixth, rng)
         near, of = sets[WIDE] if WIDE in sets else sets[MIXED]
@@ -99,8 +106,9 @@ def further_inputs(
         some = rng.permutation(len(seeds))[:sixth]
         inputs = np.concatenate([near, mixed, seeds[some]])
         made_from = np.concatenate([of, split.fit[begun], split.fit[some]])
-        ids = np.array(opened.seeds.seed_ids, np.int64)[made_from].tolist()
-        return _encoded(opened, original, inputs, ids)
+        ids = np.array(opened.seeds.seed_ids, np.int64)[made_from]
+        order = rng.permutation(len(ids))  # so that the first of them are of all kinds
+        return _encoded(opened, original, inputs[order], ids[order].tolist())
 
     return drawn
 

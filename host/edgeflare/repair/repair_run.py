@@ -227,7 +227,8 @@ def _repaired(
     localized = None
     if original is not None:
         network = network_to_fit(opened, original, inputs, ids, rng)
-        network = replace(network, further=further_inputs(opened, original, labels, split))
+        further = further_inputs(opened, original, labels, split, request.rng_seed)
+        network = replace(network, further=further)
         localized = residual(network)
         makers += [candidate_plan.of(network) for candidate_plan in candidate_plans(request)]
     if past is not None and tries_shifts(opened.pair, past, request):

@@ -23,9 +23,9 @@ from graph_writer import GraphWriter
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
 
-def mixtures(network: QuantizedNetwork, wanted: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def mixtures(network: QuantizedNetwork, wanted: int) -> tuple[Rows, Rows]:
     """Inputs between two of those to fit with, halves of each."""
-    first, second = rng.integers(len(network.rows), size=(2, wanted))
+    first, second = np.random.default_rng(0).integers(len(network.rows), size=(2, wanted))
     between = (network.rows[first].astype(np.int16) + network.rows[second]) >> 1
     return between.astype(np.int8), ((between + 128) / 255).astype(np.float32)
 
@@ -48,7 +48,7 @@ def test_what_is_damaged_is_learned_again_and_alike(monkeypatch: pytest.MonkeyPa
     network = replace(
         example.network,
         content=content,
-        further=lambda wanted, rng: mixtures(example.network, wanted, rng),
+        further=lambda wanted: mixtures(example.network, wanted),
     )
     told: list[tuple[int, int]] = []
     made, again = (

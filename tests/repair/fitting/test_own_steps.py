@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
+from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, outputs, require_progress, untold
 from operator_chain import ChainStep, write_tflite
@@ -106,6 +109,21 @@ def test_probabilities_come_nearer_to_the_original_on_every_kernel_set(kernels: 
         return float(np.sqrt(((made - wanted) ** 2).mean()))
 
     assert error(rewritten().content) < 0.5 * error(network().content)
+
+
+def test_candidates_are_the_rewrites_alone_and_before_all_that_fits_in_place() -> None:
+    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="rewrites"))
+    made = plan.make(network(), untold)
+    assert [one.name for one in made] == [
+        "rewrites",
+        "rewrites+ranges",
+        "rewrites+ranges+rounding",
+        "rewrites+equalization+ranges+rounding",
+    ]
+    assert {one.details.rewrites.rewrites for one in made if one.details.rewrites} == {
+        rewritten().rewrites
+    }
+    assert len({one.content for one in made}) == len(made)
 
 
 def test_it_tells_how_far_it_is() -> None:

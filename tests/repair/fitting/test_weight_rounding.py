@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from dynamic_range import quantize_weights
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting import weight_rounding
 from edgeflare.repair.fitting.gptq import Real, damped, output_errors, rounded_by_gptq
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_rounding import InputMoments, fit_rounding, round_original
 from edgeflare_protos.kernel_sets import Kernels
-from fitted_networks import judged, untold
+from fitted_networks import FITTED_WITH, JUDGED_BY, judged, untold
 from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, ORIGINAL, constant_of, run, with_constant
 
@@ -291,6 +292,34 @@ def test_weights_and_biases_of_the_file_do_not_matter_and_chance_neither(fitted:
         if one.constant:
             assert (again.values(one.index) == first.values(one.index)).all()
     assert seen == [(done, 4) for done in range(5)]
+
+
+@pytest.mark.slow
+def test_layers_are_rounded_with_more_inputs_where_there_are_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The dense ones with all of them, convolutions with what there was of their many positions."""
+    few, many = _example(), _example(others=True)
+    monkeypatch.setattr(weight_rounding, "MOST_INPUTS", JUDGED_BY)
+    monkeypatch.setattr(weight_rounding, "_POSITIONS", JUDGED_BY)
+    asked: list[int] = []
+
+    def further(wanted: int) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+        asked.append(wanted)
+        return many.rows, many.original_rows
+
+    made = Graph(fit_rounding(replace(few, further=further), untold))
+    first = Graph(fit_rounding(replace(few, **_first(many, FITTED_WITH)), untold))
+    whole = Graph(fit_rounding(many, untold))
+    assert asked == [JUDGED_BY]
+    convolution, *_, dense = (one.inputs[1] for one in made.layers if one.name in _LAYERS)
+    assert (made.values(convolution) == first.values(convolution)).all()
+    assert (made.values(convolution) != whole.values(convolution)).any()
+    assert (made.values(dense) != first.values(dense)).any()
+
+
+def _first(network: QuantizedNetwork, count: int) -> dict[str, NDArray[np.generic]]:
+    return {"rows": network.rows[:count], "original_rows": network.original_rows[:count]}
 
 
 @pytest.mark.slow

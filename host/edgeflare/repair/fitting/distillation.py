@@ -68,7 +68,7 @@ def fit_distillation(
     lessons = [_lesson(network, output) for output in network.graph.outputs]
     student = FakeQuantizedNetwork(network.graph, [lesson.tensor for lesson in lessons])
     teacher = FakeQuantizedNetwork(network.original_graph, [lesson.taught for lesson in lessons])
-    rows, original_rows = _inputs(network, rng)
+    rows, original_rows = _inputs(network)
     wanted = teacher.evaluate(original_rows)
     scales = [max(float(values.var()), np.finfo(np.float32).tiny) for values in wanted]
 
@@ -156,24 +156,20 @@ def _difference(kind: str, made: Array, wanted: Array, variance: float) -> Array
     return jnp.square(made - wanted).mean() / variance
 
 
-def _inputs(
-    network: QuantizedNetwork, rng: np.random.Generator
-) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+def _inputs(network: QuantizedNetwork) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """Return the inputs to learn from.
 
     Raises:
         UserError: they are too few.
 
     """
-    rows, original_rows = network.rows, network.original_rows
-    if network.further is not None:
-        rows, original_rows = network.further(_INPUTS, rng)
-    if len(rows) < LEAST_INPUTS:
+    network = network.with_inputs(_INPUTS)
+    if len(network.rows) < LEAST_INPUTS:
         raise UserError(
-            f"learning needs at least {LEAST_INPUTS} inputs, and only {len(rows)} can be made of"
-            " these seeds: give more seeds"
+            f"learning needs at least {LEAST_INPUTS} inputs, and only {len(network.rows)} can be"
+            " made of these seeds: give more seeds"
         )
-    return rows, original_rows
+    return network.rows, network.original_rows
 
 
 def _steps(student: FakeQuantizedNetwork) -> int:

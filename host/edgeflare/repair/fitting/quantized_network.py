@@ -20,9 +20,9 @@ from edgeflare.models.tflite_graph import Graph, GraphOp
 
 Rows = NDArray[np.generic]
 
-FurtherInputs = Callable[[int, np.random.Generator], tuple[Rows, Rows]]
+FurtherInputs = Callable[[int], tuple[Rows, Rows]]
 """Returns inputs for the compressed model and the same ones for the float model, given how many are
-wanted, and what draws them."""
+wanted; the same for the same number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class QuantizedNetwork:
         rows: inputs to fit with, as `pack_rows` makes them for the compressed model: (n, ...).
         original_rows: the same inputs, for the float model.
         task: name of the task that reads the outputs.
-        further: draws more inputs than these, as many as are wanted where there are so many; None
+        further: returns others than these, as many as are wanted where there are so many; None
             where there are no more.
 
     """
@@ -61,6 +61,15 @@ class QuantizedNetwork:
     def layers(self) -> tuple[MatchedLayer, ...]:
         """The layers that have a counterpart, in execution order; see `matched_layers`."""
         return matched_layers(self.graph, self.original_graph)
+
+    def with_inputs(self, wanted: int) -> QuantizedNetwork:
+        """Return the network with as many inputs as are wanted, where more than now can be made."""
+        if self.further is None or wanted <= len(self.rows):
+            return self
+        rows, original_rows = self.further(wanted)
+        if len(rows) <= len(self.rows):
+            return self
+        return replace(self, rows=rows, original_rows=original_rows)
 
     def with_content(self, content: bytes) -> QuantizedNetwork:
         """Return the network with another file in the place of the compressed model's."""

@@ -22,15 +22,20 @@ _FAR_ABOVE = 9.0
 random up or down has 4 times it; a scale that is off by 2 % about 12 times."""
 
 
-def restore_weights(network: QuantizedNetwork) -> bytes:
-    """Return the file with sound weights of int8; it is the same file where all of them are."""
+def restore_weights(network: QuantizedNetwork, *, everywhere: bool = False) -> bytes:
+    """Return the file with sound weights of int8; it is the same file where all of them are.
+
+    With `everywhere` all are rounded to the nearest steps of the scale that the largest one gives.
+    """
     edit = InPlaceEdit(network.content, network.graph.source)
     for layer in network.layers:
-        _restore_layer(edit, network, layer)
+        _restore_layer(edit, network, layer, -1.0 if everywhere else _FAR_ABOVE)
     return edit.content()
 
 
-def _restore_layer(edit: InPlaceEdit, network: QuantizedNetwork, layer: MatchedLayer) -> None:
+def _restore_layer(
+    edit: InPlaceEdit, network: QuantizedNetwork, layer: MatchedLayer, tolerated: float
+) -> None:
     if layer.weights is None or layer.float_weights is None:
         return
     tensor = network.graph.tensors[layer.weights]
@@ -39,7 +44,7 @@ def _restore_layer(edit: InPlaceEdit, network: QuantizedNetwork, layer: MatchedL
     raw = _by_channel(tensor, network.graph.values(layer.weights)).astype(np.float64)
     wanted = _by_channel(tensor, layer.float_weights).astype(np.float64)
     scales = np.asarray(tensor.scales, np.float64)
-    changed_raw, changed_scales = _restored(raw, scales, wanted)
+    changed_raw, changed_scales = _restored(raw, scales, wanted, tolerated)
     if np.array_equal(changed_raw, raw) and np.array_equal(changed_scales, scales):
         return
     shape = np.moveaxis(layer.float_weights, tensor.axis, 0).shape
@@ -57,7 +62,7 @@ def _by_channel(tensor: GraphTensor, values: NDArray[np.generic]) -> NDArray[np.
     return np.moveaxis(values, tensor.axis, 0).reshape(len(tensor.scales), -1)
 
 
-def _restored(raw: Real, scales: Real, wanted: Real) -> tuple[Real, Real]:
+def _restored(raw: Real, scales: Real, wanted: Real, tolerated: float) -> tuple[Real, Real]:
     """Return raw weights and scales, those of bad channels replaced.
 
     A bad channel gets the scale that fits its raw weights best, if that is all that it lacks, and
@@ -66,7 +71,7 @@ def _restored(raw: Real, scales: Real, wanted: Real) -> tuple[Real, Real]:
     largest = np.abs(wanted).max(axis=1)
     nearest_scales = _float32(np.where(largest > 0, largest / MOST_STEPS, scales))
     nearest = np.clip(np.round(wanted / nearest_scales[:, None]), -MOST_STEPS, MOST_STEPS)
-    allowed = _FAR_ABOVE * np.maximum(
+    allowed = tolerated * np.maximum(
         _squared_error(nearest, nearest_scales, wanted), nearest_scales**2 / 12
     )
     energy = np.maximum((raw**2).sum(axis=1), 1.0)
