@@ -309,17 +309,15 @@ def test_layers_are_rounded_with_more_inputs_where_there_are_more(
         return many.rows, many.original_rows
 
     made = Graph(fit_rounding(replace(few, further=further), untold))
-    first = Graph(fit_rounding(replace(few, **_first(many, FITTED_WITH)), untold))
+    rows, original_rows = many.rows[:FITTED_WITH], many.original_rows[:FITTED_WITH]
+    alone = replace(many, rows=rows, original_rows=original_rows)
+    first = Graph(fit_rounding(alone, untold))
     whole = Graph(fit_rounding(many, untold))
     assert asked == [JUDGED_BY]
     convolution, *_, dense = (one.inputs[1] for one in made.layers if one.name in _LAYERS)
     assert (made.values(convolution) == first.values(convolution)).all()
     assert (made.values(convolution) != whole.values(convolution)).any()
     assert (made.values(dense) != first.values(dense)).any()
-
-
-def _first(network: QuantizedNetwork, count: int) -> dict[str, NDArray[np.generic]]:
-    return {"rows": network.rows[:count], "original_rows": network.original_rows[:count]}
 
 
 @pytest.mark.slow
