@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.architecture.trained_classifier import (
+    BATCH,
     LabelledRows,
     Pace,
     TrainedClassifier,
@@ -39,7 +40,7 @@ from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from operator_chain import ChainStep, write_tflite
 from tampering import InterpreterProbe
 
-HIDDEN, STEPS, RATE = (64, 32, 16), 3_000, 0.016
+HIDDEN, EPOCHS, RATE = (64, 32, 16), 10, 0.016
 MOST_ROWS = 20_000
 
 Rows = NDArray[np.generic]
@@ -126,7 +127,8 @@ def trained_network(table: PeopleRows, rng: np.random.Generator) -> bytes:
     steps.append(ChainStep("end", "SOFTMAX", (source,), (1, 2)))
     classifier = TrainedClassifier(write_tflite(steps, (1, width)), "the network")
     labelled, moved = LabelledRows(*table.train), everything(classifier.constants)
-    return classifier.written(trained(classifier, labelled, moved, Pace(STEPS, RATE), rng, untold))
+    pace = Pace(EPOCHS * len(labelled.labels) // BATCH, RATE)
+    return classifier.written(trained(classifier, labelled, moved, pace, rng, untold))
 
 
 def answers(content: bytes, rows: Rows) -> NDArray[np.float32]:

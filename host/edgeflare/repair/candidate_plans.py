@@ -23,6 +23,7 @@ from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import fit_calibration, float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
+from edgeflare.repair.precision.blocks import joined_tail
 from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, StepProgress
 from edgeflare.repair.repair_method import OTHERS, fitted_by_other, method_kind
@@ -108,6 +109,7 @@ def _plans(request: RepairRequest) -> list[CandidatePlan]:
         _by_steps(shared, "calibration+ranges", "calibration"),
         _float_head(shared, ()),
         _float_head(shared, ("ranges",)),
+        CandidatePlan("float-tail", "precision", _float_tail),
         _weights_only(shared, rounded=False),
         _by_steps(shared, "rounding", "rounding"),
         _by_steps(shared, "ranges+rounding", "rounding"),
@@ -256,6 +258,19 @@ def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
         return (RepairCandidate(name, made.content, made.recipe),)
 
     return CandidatePlan(name, "precision", make)
+
+
+def _float_tail(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+    """Return a model whose outputs are joined and decoded in float, alone and behind new ranges.
+
+    Ranges are fitted afterwards, since what is joined in float need not be quantized alike.
+    """
+    made = float_operators(network, joined_tail(network))
+    ranged = fit_ranges(network.with_content(made.content), progress)
+    return (
+        RepairCandidate("float-tail", made.content, made.recipe),
+        RepairCandidate("float-tail+ranges", ranged, made.recipe),
+    )
 
 
 def _weights_only(shared: _SharedFits, *, rounded: bool) -> CandidatePlan:

@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import weights_only
+from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.precision.blocks import (
     OperatorErrors,
     blocks_of,
+    joined_tail,
     operator_errors,
     operators_of,
 )
@@ -45,8 +48,9 @@ from edgeflare.repair.precision.precision_promotion import (
 )
 from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
-from fitted_networks import judged, outputs
+from fitted_networks import judged, outputs, untold
 from graph_writer import GraphWriter
+from operator_chain import Step, write_tflite
 from tampering import edited
 
 
@@ -75,6 +79,41 @@ def test_a_sum_belongs_to_the_last_block_that_it_reads() -> None:
         makers = {graph.made_by[tensor] for tensor in graph.fed(one)}
         assert max(makers) in block.operators
         assert len(makers.intersection(block.operators)) == 1
+
+
+def test_scores_keep_their_steps_where_they_are_joined_with_boxes_in_float() -> None:
+    """By hand: boxes span 0 to 200, scores 0 to 1, and what is joined before has weights behind."""
+    rng = np.random.default_rng(0)
+    zeros = np.zeros(2, np.float32)
+    wide = np.full((2, 4), 25, np.float32)
+    small = rng.uniform(0.05, 0.12, (2, 4)).astype(np.float32)
+    steps = [
+        Step("both", "CONCATENATION", ("image", "image"), (1, 4)),
+        Step("boxes", "FULLY_CONNECTED", ("both",), (1, 2), wide, zeros),
+        Step("scores", "FULLY_CONNECTED", ("both",), (1, 2), small, zeros),
+        Step("joined", "CONCATENATION", ("boxes", "scores"), (1, 4)),
+        Step("end", "ADD", ("joined", "joined"), (1, 4)),
+    ]
+    names = ("image", "both", "boxes", "scores", "joined", "end")
+    tops = (2.0, 2.0, 200.0, 200.0, 200.0, 400.0)
+    ranges = {name: (0.0, top) for name, top in zip(names, tops, strict=True)}
+    original, compressed = write_tflite(steps, (1, 2)), write_tflite(steps, (1, 2), ranges)
+    real = rng.uniform(0, 2, (16, 2)).astype(np.float32)
+    raw = Graph(compressed).tensors[0].raw(real.astype(np.float64))
+    network = QuantizedNetwork(compressed, original, raw, real)
+    tail = joined_tail(network)
+    assert tail == (3, 4)
+    made = float_operators(network, tail).content
+    ranged = fit_ranges(network.with_content(made), untold)
+    wanted = outputs(original, real)[:, 2:]
+    errors = [np.abs(outputs(content, raw)[:, 2:] - wanted).max() for content in (made, ranged)]
+    assert errors[0] > 0.3
+    assert errors[1] < 0.03
+
+
+def test_a_model_that_joins_nothing_has_no_tail() -> None:
+    with pytest.raises(UserError, match="no operator joins what the model puts out"):
+        joined_tail(judged("example").network)
 
 
 def test_a_model_that_computes_in_float_has_no_blocks() -> None:

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import dequantize, quantize
 from edgeflare.diagnose.layer_difference import layer_name
+from edgeflare.diagnose.rounding_noise import WEIGHTED
+from edgeflare.diagnose.tensor_ties import JOINING, consumers
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import HostProbe, Values
@@ -31,6 +33,40 @@ from edgeflare.repair.fitting.biases import feeds_softmax_alone
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare.repair.precision_details import Block
+
+
+def joined_tail(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Return the operators from where unlike things are joined on to the model's outputs.
+
+    What a detector puts out, such as boxes and scores, is often decoded in one tensor, whose step
+    is that of the widest values. Operators without a counterpart are left out, and joins behind
+    which there are weights.
+
+    Raises:
+        UserError: there are none.
+
+    """
+    graph, tail = network.graph, set[int]()
+    for layer in graph.layers:
+        if layer.name in JOINING:
+            behind = _behind(graph, layer.index)
+            if not any(graph.operators[index].name in WEIGHTED for index in behind):
+                tail |= behind
+    known = {layer.operator for layer in network.layers}
+    if not tail & known:
+        raise UserError("no operator joins what the model puts out")
+    return tuple(sorted(tail & known))
+
+
+def _behind(graph: Graph, operator: int) -> set[int]:
+    """Return an operator and all that read what it makes, or what these make."""
+    found, waiting = set[int](), [graph.operators[operator]]
+    while waiting:
+        current = waiting.pop()
+        if current.index not in found:
+            found.add(current.index)
+            waiting += [reader for made in current.outputs for reader in consumers(graph, made)]
+    return found
 
 
 def blocks_of(network: QuantizedNetwork) -> tuple[Block, ...]:
