@@ -285,6 +285,8 @@ def ways_by_original(network: QuantizedNetwork, seed: int) -> Ways:
     tensors = scores_of(graph), before_last.original_output, last.original_output
     scores, *wanted = FakeQuantizedNetwork(graph, tensors).evaluate(network.original_rows)
     classes = scores.reshape(len(scores), -1).argmax(axis=1)
+    (now,) = FakeQuantizedNetwork(network.graph, (last.output,)).evaluate(network.rows)
+    wanted[1] += (now - wanted[1]).mean()  # fitted logits are shifted, which a softmax does not see
     oracles = [Oracle(network.rows, values, classes) for values in wanted]
 
     def towards(layer: MatchedLayer, oracle: Oracle, percent: float) -> bytes:
