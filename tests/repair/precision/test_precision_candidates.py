@@ -50,7 +50,7 @@ from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
 from fitted_networks import judged, outputs, untold
 from graph_writer import GraphWriter
-from operator_chain import Step, write_tflite
+from operator_chain import ChainStep, write_tflite
 from tampering import edited
 
 
@@ -88,11 +88,11 @@ def test_scores_keep_their_steps_where_they_are_joined_with_boxes_in_float() -> 
     wide = np.full((2, 4), 25, np.float32)
     small = rng.uniform(0.05, 0.12, (2, 4)).astype(np.float32)
     steps = [
-        Step("both", "CONCATENATION", ("image", "image"), (1, 4)),
-        Step("boxes", "FULLY_CONNECTED", ("both",), (1, 2), wide, zeros),
-        Step("scores", "FULLY_CONNECTED", ("both",), (1, 2), small, zeros),
-        Step("joined", "CONCATENATION", ("boxes", "scores"), (1, 4)),
-        Step("end", "ADD", ("joined", "joined"), (1, 4)),
+        ChainStep("both", "CONCATENATION", ("image", "image"), (1, 4)),
+        ChainStep("boxes", "FULLY_CONNECTED", ("both",), (1, 2), wide, zeros),
+        ChainStep("scores", "FULLY_CONNECTED", ("both",), (1, 2), small, zeros),
+        ChainStep("joined", "CONCATENATION", ("boxes", "scores"), (1, 4)),
+        ChainStep("end", "ADD", ("joined", "joined"), (1, 4)),
     ]
     names = ("image", "both", "boxes", "scores", "joined", "end")
     tops = (2.0, 2.0, 200.0, 200.0, 200.0, 400.0)
