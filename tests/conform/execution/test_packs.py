@@ -136,10 +136,20 @@ def test_what_failed_before_goes_behind_the_others_in_few() -> None:
         history.note(posed(unary("FLOOR")), CRASH)
     models = mixed_models(20)
     for at in (2, 3, 11, 12, 13):
-        models[at] = posed(unary("FLOOR"))
+        models[at] = posed(unary("FLOOR", (2, 3, 4)))
+    models[14] = posed(unary("FLOOR"))
     first, *others = groups(history, models, PackLimits())
-    assert len(first) == 15
-    assert others == [[2, 3], [11, 12], [13]]
+    assert len(first) == 14
+    assert others == [[2, 3], [11, 12], [13], [14]]  # those of other ranks are less likely to fail
+
+
+def test_what_fails_at_some_ranks_alone_stops_no_other() -> None:
+    history = FailureHistory()
+    for _ in range(40):
+        history.note(posed(unary("FLOOR", (1, 2, 3, 4, 5))), CRASH)
+        history.note(posed(unary("FLOOR", (1, 2, 3, 4))), None)
+    models = [posed(unary("FLOOR", (1, 2, 3, 4))) for _ in range(20)]
+    assert groups(history, models, PackLimits()) == [list(range(20))]
 
 
 MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(unary("NEG"))]

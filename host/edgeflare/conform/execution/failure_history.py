@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import MissingOperator, missing_operator
-from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
+from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph
 
 _ORDINARY = 0.001
 """Share of models that give no answer, before anything is known of their kind."""
@@ -22,7 +22,12 @@ _WEIGHT_WITHOUT_VALUES = 30.0
 """Models without values of any kind that their share counts as much as: where they do no harm they
 are soon run among others."""
 
+_WEIGHT_OF_RANKS = 3.0
+"""Models of given ranks that the share of their kind counts as much as: an accelerator refuses an
+operator at some ranks, and else never."""
+
 _Kind = tuple[str, tuple[str, ...], bool]
+_Ranks = tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -46,11 +51,13 @@ class _KindFate:
 class FailureHistory:
     """What became of models in one place, by the kinds of their operators.
 
-    A kind is the operator, the types of its tensors, and whether one of them has no values.
+    A kind is the operator, the types of its tensors, and whether one of them has no values. Its
+    models are told apart by the ranks of their tensors.
     """
 
     def __init__(self) -> None:
         self._tallies: dict[_Kind, _KindFate] = {}
+        self._of_ranks: dict[tuple[_Kind, _Ranks], _KindFate] = {}
         self._without_values = _KindFate()
         self._missing: dict[MissingOperator, RunFailure] = {}
 
@@ -59,12 +66,14 @@ class FailureHistory:
         if self.corrupts(graph):
             return 1.0
         lives = 1.0
-        for kind in _kinds(graph):
-            tally = self._tallies.get(kind, _KindFate())
+        for node in graph.nodes:
+            kind, ranks = _kind(graph, node), _ranks(graph, node)
             prior = _ORDINARY
             if kind[2]:
                 prior = self._without_values.share(_WITHOUT_VALUES, _WEIGHT_WITHOUT_VALUES)
-            lives *= 1 - tally.share(prior, _WEIGHT)
+            share = self._tallies.get(kind, _KindFate()).share(prior, _WEIGHT)
+            alike = self._of_ranks.get((kind, ranks), _KindFate())
+            lives *= 1 - alike.share(share, _WEIGHT_OF_RANKS)
         return 1 - lives
 
     def hung(self, graph: OperatorGraph) -> bool:
@@ -99,9 +108,11 @@ class FailureHistory:
                 self._missing[missing] = failure
             if len(model.graph.nodes) > 1:
                 return
-        for kind in _kinds(model.graph):
+        for node in model.graph.nodes:
+            kind, ranks = _kind(model.graph, node), _ranks(model.graph, node)
             tally = self._tallies.setdefault(kind, _KindFate())
             tally.add(failed=failure is not None)
+            self._of_ranks.setdefault((kind, ranks), _KindFate()).add(failed=failure is not None)
             if kind[2]:
                 self._without_values.add(failed=failure is not None)
             tally.hung |= failure is not None and failure.kind == "hang"
@@ -126,11 +137,18 @@ def _kinds(graph: OperatorGraph) -> Iterator[_Kind]:
 
 
 def _kind(graph: OperatorGraph, node: GraphNode) -> _Kind:
-    tensors = [
-        value for value in (*graph.operands(node), *graph.results(node)) if value is not None
-    ]
+    tensors = _tensors(graph, node)
     return (
         node.operator,
         tuple(tensor.dtype for tensor in tensors),
         not all(tensor.size for tensor in tensors),
     )
+
+
+def _ranks(graph: OperatorGraph, node: GraphNode) -> _Ranks:
+    return tuple(len(tensor.shape) for tensor in _tensors(graph, node))
+
+
+def _tensors(graph: OperatorGraph, node: GraphNode) -> list[GraphValue]:
+    both = (*graph.operands(node), *graph.results(node))
+    return [value for value in both if value is not None]
