@@ -16,7 +16,8 @@ from conformed_runs import (
     finding_fields,
 )
 from edgeflare.conform.presentation.conform_page import conform_page
-from edgeflare.conform.record.conform_document import ConformDocument
+from edgeflare.conform.presentation.conform_words import alike_findings
+from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.pages.html_page import html_page
 from parsed_pages import Parsed, asks_for_nothing, well_formed
 
@@ -69,6 +70,27 @@ def test_the_map_marks_what_fails(changed: dict[str, Any], mark: str) -> None:
         "16 right": "right",
         "all 16 models were refused": "refused",
     }
+
+
+def test_findings_that_differ_by_one_operator_are_shown_together() -> None:
+    def pair(number: int, second: str, wired: str, first: str = "SPLIT") -> FoundFault:
+        name = f"{first} then {second}"
+        return finding_entry(number, operator=name, condition=[], arrangement=[wired])
+
+    several = [
+        pair(1, "ADD", "ADD reads two results of one operator"),
+        pair(2, "ADD", "the result of SPLIT is read and is an output"),
+        pair(3, "SUB", "SUB reads two results of one operator"),
+        pair(4, "ADD", "ADD reads two results of one operator", first="UNPACK"),
+        pair(5, "MAXIMUM", "MAXIMUM reads two results of one operator"),
+        finding_entry(6),
+        finding_entry(7, operator="MUL"),
+    ]
+    groups = [[one.number for one in group] for group in alike_findings(several)]
+    assert groups == [[1, 3, 5], [2], [4], [6], [7]]
+    page = rendered(constructed_conformance(several))
+    assert "alike 3 SPLIT then SUB uint8, 5 SPLIT then MAXIMUM uint8" in page.text
+    assert "That of 3, SPLIT then SUB uint8" in page.text
 
 
 def test_each_kind_of_finding_has_its_section() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from edgeflare.conform.presentation.conform_words import (
+    alike_findings,
     asked_besides_cells,
     condition_words,
     coverage_sentence,
@@ -66,7 +67,7 @@ def conform_page(document: ConformDocument) -> Page:
                 Section(
                     id=finding_section.id,
                     title=finding_section.title,
-                    blocks=[Cards(list(map(_card, finding_section.findings)), noun="finding")],
+                    blocks=[Cards(_cards(finding_section.findings), noun="finding")],
                 )
                 for finding_section in finding_sections(document)
             ),
@@ -94,7 +95,11 @@ def _mark(document: ConformDocument) -> Mark:
     return "attention" if little or _cut_off(document) else "pass"
 
 
-def _card(one: FoundFault) -> Card:
+def _cards(findings: Sequence[FoundFault]) -> list[Card]:
+    return [_card(first, others) for first, *others in alike_findings(findings)]
+
+
+def _card(one: FoundFault, alike: Sequence[FoundFault]) -> Card:
     accepted = [("accepted", one.accepted)] if one.accepted is not None else []
     facts = [
         ("when", condition_words(one)),
@@ -103,6 +108,7 @@ def _card(one: FoundFault) -> Card:
         ("models", f"{one.failing:,}"),
         *accepted,
         *([("known issue", known)] if (known := issue_words(one)) else []),
+        *([("alike", ", ".join(map(_alike_words, alike)))] if alike else []),
     ]
     return Card(
         id=f"finding-{one.number}",
@@ -111,8 +117,16 @@ def _card(one: FoundFault) -> Card:
         chips=[(one.verdict, "kernel" if one.is_new else "mixed")],
         facts=facts,
         words=[verdict_words(one), *filter(None, [one.detail])],
-        folded=[("The smallest model", _smallest(one))],
+        folded=[
+            ("The smallest model", _smallest(one)),
+            *((f"That of {other.number}, {title_of(other)}", _smallest(other)) for other in alike),
+        ],
     )
+
+
+def _alike_words(finding: FoundFault) -> str:
+    thread = "" if finding.issue is None else f": {finding.issue.thread or 'known'}"
+    return f"{finding.number} {title_of(finding)}{thread}"
 
 
 def _smallest(one: FoundFault) -> list[Block]:

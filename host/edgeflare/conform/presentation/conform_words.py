@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,6 +125,39 @@ def finding_sections(document: ConformDocument) -> list[FindingSection]:
         FindingSection("host", "The host fails", [x for x in rest if x.verdict == "host"]),
     )
     return [section for section in sections if section.findings]
+
+
+def alike_findings(findings: Sequence[FoundFault]) -> list[list[FoundFault]]:
+    """Return findings, those together that differ by one of the operators that are wrong together.
+
+    They fail in the same way and hang together alike, such as ADD and SUB of two results of a
+    SPLIT; so what is wrong is likely one cause.
+
+    Args:
+        findings: those of a section.
+
+    Returns:
+        Groups in the order of their first findings, each finding in the largest that has it.
+
+    """
+    among = Counter(kind for finding in findings for kind in _kinds(finding))
+    groups: dict[object, list[FoundFault]] = {}
+    for finding in findings:
+        kind = max(_kinds(finding), key=lambda kind: among[kind], default=())
+        groups.setdefault(kind if among[kind] > 1 else finding.number, []).append(finding)
+    return list(groups.values())
+
+
+def _kinds(finding: FoundFault) -> list[tuple[object, ...]]:
+    """Return what findings have in common that differ by one operator, for each operator."""
+    names = finding.operator.split(" then ")
+    told = [words for words in finding.arrangement if not words.startswith("also ")]
+    found: list[tuple[object, ...]] = []
+    for at, name in enumerate(names if len(names) > 1 else ()):
+        rest = (*names[:at], "…", *names[at + 1 :])
+        wired = (re.sub(rf"\b{re.escape(name)}\b", "…", words) for words in told)
+        found.append((finding.verdict, finding.symptom, at, rest, *wired))
+    return found
 
 
 def asked_besides_cells(document: ConformDocument) -> dict[str, JsonValue]:
