@@ -23,7 +23,8 @@ from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.draft import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.findings.known_issues import KnownFaults, known_issues
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
+from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_verdict import judge_graphs
 from edgeflare.conform.graphs.operator_variants import OperatorVariants
 from edgeflare.conform.graphs.pair_trees import PairTrees
@@ -73,7 +74,7 @@ def _try(opened: OpenedConformance, models: list[PosedModel]) -> None:
             said = judged.judgement
             verdicts["alone" if said is None else said.verdict] += 1
             if said is not None and judged.fails:
-                failing.append(FailingGraph(model, said, judged.invocation))
+                failing.append(FailingGraph(model, said, judged.invocation, judged.wrong))
     findings = GraphFindings(failing, opened.arms)
     for counted in (True, False):
         findings.shrink(counted, lambda: None, lambda: False)

@@ -37,9 +37,10 @@ from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
 from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
-from edgeflare.conform.graphs.graph_verdict import judge_graphs
+from edgeflare.conform.graphs.graph_findings import GraphFindings
+from edgeflare.conform.graphs.graph_verdict import judge_graphs, wrong_places
 from edgeflare.conform.verdict.joint_operators import judged_whole
 from edgeflare.run.run_directory import RunDirectory
 from faulty_agent import faulty_agent
@@ -241,7 +242,8 @@ def _failing(
                 answer = spoiled(fault, model, one.answers["device"])
                 said = judged_whole(model, answer, one.expected, one.answers["device"])
                 if said.is_finding:
-                    failing[fault].append(FailingGraph(model, said))
+                    wrong = wrong_places(model, {"device": answer}, one.expected)
+                    failing[fault].append(FailingGraph(model, said, wrong=wrong))
     seconds = time.monotonic() - began
     print(f"{graphs} graphs of {operators} operators, {drawing.pairs} pairs, {seconds:.0f} s")
     return failing

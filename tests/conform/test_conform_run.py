@@ -29,8 +29,10 @@ from conforming import (
     a_header,
     faulty_arms,
 )
+from edgeflare.conform import conform_run
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.record.conform_journal import begin_journal, resume_journal
 from edgeflare.conform.record.finding_files import load_finding
@@ -174,6 +176,26 @@ def test_shrinking_that_was_cut_off_is_added_up_and_has_its_time_again(
     whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), observer=seen, **asked)
     assert untimed(resumed) == untimed(whole)
     assert whole["seconds"] < taken - cut_off_at + 400
+
+
+def test_graphs_are_drawn_until_the_limit_where_shrinking_takes_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+
+    class SlowArm(ExactArm):
+        def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+            passed[0] += 10.0
+            return super().run(models)
+
+    clock = SimpleNamespace(monotonic=lambda: passed[0])
+    monkeypatch.setattr(conform_rounds, "time", clock)
+    monkeypatch.setattr(conform_run, "GRAPHS_OF_ROUND", 8)
+    arms = (SlowArm(), ExactArm("xnnpack"))
+    asked: dict[str, Any] = {"models": None, "seconds": 2000.0, "graphs": "only"}
+    document = ended(tmp_path / "run", arms, (ADD, SUM), **asked)
+    assert document["stopped_by"] == "time"
+    assert document["seconds"] > 0.9 * 2000.0
 
 
 RUN = ("conform", "--ops", "TANH", "--dtype", "int16x8", "--models", "264")

@@ -40,7 +40,7 @@ from edgeflare.conform.rounds.conform_rounds import (
 )
 from edgeflare.conform.rounds.conformance import Conformance, conform_outcome
 from edgeflare.conform.rounds.model_figures import with_tried
-from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
+from edgeflare.conform.rounds.smallest_models import ShrinkObserver, SmallestModels
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
@@ -51,6 +51,9 @@ _SHRINKING_SHARE: Final = 0.25
 
 _SHRINKING_SECONDS: Final = 300.0
 """Most seconds kept for shrinking: a longer search does not find more that needs shrinking."""
+
+_LEAST_SHARE: Final = 0.05
+"""Share of the time limit from which on more graphs are drawn, once all that failed is shrunk."""
 
 _GRAPHS_SHARE: Final = 1 / 3
 """Share of the time for drawing that graphs have after single operators."""
@@ -129,13 +132,20 @@ def run_conformance(
     if request.graphs != "none" and ending.cut_short is None:
         if run.reading is not None and run.reading.graph is not None:
             drawn.try_model(run.reading.graph, run.seeds, whole, rounds.clock)
-        stopped_by = _draw_graphs(drawn, rounds, request, ending, observer)
-        rounds.state.graphs = drawn.tried
-    findings = found_findings(
-        *(rounds, drawn.failing, run.directory, _known(run)),
-        _NotedShrinking(observer, rounds.clock),
-        over=lambda: ending.has_come(request.seconds),
+        stopped_by = _draw_graphs(
+            *(drawn, rounds, request, ending, observer), _drawing_seconds(request)
+        )
+    smallest = SmallestModels(
+        rounds, _NotedShrinking(observer, rounds.clock), lambda: ending.has_come(request.seconds)
     )
+    smallest.shrink(drawn.failing)
+    while request.graphs != "none" and stopped_by == "time" and ending.leaves(request.seconds):
+        before = len(drawn.failing)
+        until = _drawing_again(request, rounds.clock.spent)
+        stopped_by = _draw_graphs(drawn, rounds, request, ending, observer, until)
+        smallest.shrink(drawn.failing[before:])
+    rounds.state.graphs = drawn.tried if request.graphs != "none" else None
+    findings = smallest.findings(run.directory, _known(run))
     if ending.cut_short is not None:
         stopped_by = ending.cut_short
     rounds.clock.note()
@@ -192,6 +202,12 @@ class _Ending:
             return True
         return seconds is not None and self.rounds.clock.spent > seconds
 
+    def leaves(self, seconds: float | None) -> bool:
+        """Return whether enough of some time is left to draw and shrink once more."""
+        if seconds is None or self.has_come(seconds):
+            return False
+        return seconds - self.rounds.clock.spent > _LEAST_SHARE * seconds
+
 
 @dataclass(frozen=True, slots=True)
 class _NotedShrinking:
@@ -218,11 +234,12 @@ def _draw_graphs(
     request: ConformRequest,
     ending: _Ending,
     observer: ConformObserver,
+    until: float | None,
 ) -> StoppedBy:
     """Draw graphs until their number or their time is reached; return why it ended."""
     drawn, most = 0, request.models if request.graphs == "only" else None
     while most is None or drawn < most:
-        if not graphs.kept and ending.has_come(_drawing_seconds(request)):
+        if not graphs.kept and ending.has_come(until):
             return ending.cut_short or "time"
         left = GRAPHS_OF_ROUND if most is None else min(GRAPHS_OF_ROUND, most - drawn)
         kept = graphs.kept
@@ -282,6 +299,13 @@ def _drawing_seconds(request: ConformRequest) -> float | None:
     if request.seconds is None:
         return None
     return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
+
+
+def _drawing_again(request: ConformRequest, spent: float) -> float | None:
+    """Return when drawing ends once more, where shrinking took less than was kept for it."""
+    if request.seconds is None:
+        return None
+    return spent + (1 - _SHRINKING_SHARE) * (request.seconds - spent)
 
 
 def _operators_seconds(request: ConformRequest) -> float | None:

@@ -18,8 +18,9 @@ from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm, run_padded
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import retried_findings
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_rounds import GraphRounds
 from edgeflare.conform.graphs.graph_turns import taking_turns, turn_pairs
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs

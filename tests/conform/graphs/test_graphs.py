@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from conforming import ExactArm, a_header
-from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.model_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.findings.accepted_findings import AcceptedFinding
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_arrangement import arrangement
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_rounds import GraphRounds
 from edgeflare.conform.graphs.graph_trace import GraphTrace, graphs_digest, part_of, traced
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
@@ -25,6 +26,7 @@ from edgeflare.conform.graphs.wrong_part import wrong_part
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph, Quantization
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.verdict.joint_operators import judged_whole
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.run_directory import RunDirectory
@@ -450,3 +452,85 @@ def test_whole_numbers_without_a_scale_are_held_to_the_operators_one_by_one() ->
     (moved,) = model.operands
     assert judged_whole(model, ModelAnswer((moved,)), (moved,)).verdict == "right"
     assert judged_whole(model, ModelAnswer((moved - 1,)), (moved,)).verdict == "device"
+
+
+class _Overwriting(_Clobbering):
+    """A device on which a graph that fails makes all others wrong that are in its file."""
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        answers, right = super().run(models), ExactArm().run(models)
+        fail = [
+            any(one.tobytes() != other.tobytes() for one, other in zip(*both, strict=True))
+            for both in zip((a.outputs for a in answers), (r.outputs for r in right), strict=True)
+        ]
+        if not any(fail) or len(models) == 1:
+            return answers
+        return [ModelAnswer(tuple(-2 - rows for rows in answer.outputs)) for answer in right]
+
+
+def test_what_is_wrong_beside_a_failing_graph_alone_is_not_taken_for_the_fault(
+    tmp_path: Path,
+) -> None:
+    arms = (_Overwriting(), ExactArm("xnnpack"))
+    axis = GraphValue("int32", (1,)).constant(np.ones(1, np.int32))
+    nodes = (
+        GraphNode("NEG", (0,), (1,)),
+        GraphNode("ADD", (1, 1), (2,), {"fusedActivationFunction": "NONE"}),
+        GraphNode("SUM", (2, 3), (4,), {"keepDims": False}),
+    )
+    values = (TENSOR, TENSOR, TENSOR, axis, GraphValue("float32", (2,)))
+    model = _posed(OperatorGraph(values, nodes, (0,), (2, 4)))
+    (judged,) = judge_graphs([model], arms)
+    assert judged.judgement is not None
+    failing = FailingGraph(model, judged.judgement, judged.invocation, judged.wrong)
+    findings = GraphFindings([failing], arms)
+    findings.shrink(True, lambda: None, lambda: False)
+    (found,) = findings.stored([1], RunDirectory(tmp_path), ())
+    assert found.operator == "ADD then SUM"
+    assert found.arrangement == ("the result of ADD is read and is an output",)
+
+
+def _drawn_in_rounds(
+    cells: Sequence[Cell], rounds: int, said: Callable[[OperatorGraph], KernelJudgement]
+) -> list[OperatorGraph]:
+    """Return graphs that are drawn in rounds of 4, each told what is said of it."""
+    drawing, found = GraphDrawing(cells, np.random.default_rng(0)), []
+    for _ in range(rounds):
+        graphs = [model.graph for model in drawing.ask(4)]
+        drawing.tell([JudgedGraph(said(each), (True,) * len(each.nodes)) for each in graphs])
+        found += graphs
+    return found
+
+
+def test_an_operator_that_may_not_read_a_tensor_twice_still_reads_two_results_of_one() -> None:
+    def squares(graph: OperatorGraph) -> bool:
+        return any(
+            node.operator == "SUB" and node.inputs[0] == node.inputs[1] for node in graph.nodes
+        )
+
+    def said(graph: OperatorGraph) -> KernelJudgement:
+        return KernelJudgement("refused" if squares(graph) else "right")
+
+    graphs = _drawn_in_rounds(chosen_cells(("ABS", "SPLIT", "SUB"), ("float32",)), 40, said)
+    assert any(map(squares, graphs[:12]))
+    assert not any(squares(graph) for graph in graphs if len(graph.nodes) > 2)
+    assert any(
+        graph.nodes[-1].operator == "SUB"
+        and set(graph.nodes[-1].inputs) <= {*graph.nodes[0].outputs}
+        for graph in graphs
+    )
+
+
+def test_what_fails_by_a_pair_is_soon_no_longer_drawn_with_a_third_operator() -> None:
+    def clobbers(graph: OperatorGraph) -> bool:
+        made = {at for node in graph.nodes if node.operator == "RELU" for at in node.outputs}
+        return any(node.operator == "TANH" and made & set(node.inputs) for node in graph.nodes)
+
+    def said(graph: OperatorGraph) -> KernelJudgement:
+        wrong = KernelJudgement("device", "wrong values", counted=True)
+        return wrong if clobbers(graph) else KernelJudgement("right")
+
+    cells = chosen_cells(("COS", "EXP", "FLOOR", "RELU", "SIN", "SQRT", "TANH"), ("float32",))
+    graphs = _drawn_in_rounds(cells, 30, said)
+    chains = [graph for graph in graphs if len(graph.outputs) == len(graph.nodes) == 3]
+    assert 4 <= sum(map(clobbers, chains)) < 4 + 4

@@ -29,7 +29,7 @@ from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.conformance import conform_outcome
 from edgeflare.conform.rounds.draft_verdict import judge_drafts
-from edgeflare.conform.rounds.smallest_models import found_findings
+from edgeflare.conform.rounds.smallest_models import SmallestModels
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory
 
@@ -46,7 +46,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConformRounds, list[C
         (joined,) = judge_drafts([relu_chain([(2, 3), (2, 3)])], arms, {})
         rounds.state.add(joined)
         known, seen = KnownFaults(), SeenProgress()
-        found = found_findings(rounds, (), RunDirectory(folder), known, seen, lambda: True)
+        smallest = SmallestModels(rounds, seen, lambda: True)
+        smallest.shrink(())
+        found = smallest.findings(RunDirectory(folder), known)
     return rounds, found
 
 

@@ -35,7 +35,7 @@ from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding, stored_model
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.draft_verdict import judge_drafts, judge_packed
-from edgeflare.conform.rounds.smallest_models import found_findings
+from edgeflare.conform.rounds.smallest_models import SmallestModels
 from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 
@@ -70,7 +70,9 @@ def _found(
 ) -> list[ConformFinding]:
     seen = observer or SeenProgress()
     known = KnownFaults(accepted, ISSUES, "builtin", ("ai-edge-litert", "2.3.0"))
-    return found_findings(rounds, (), RunDirectory(folder), known, seen, lambda: over)
+    smallest = SmallestModels(rounds, seen, lambda: over)
+    smallest.shrink(())
+    return smallest.findings(RunDirectory(folder), known)
 
 
 @pytest.fixture(scope="module")

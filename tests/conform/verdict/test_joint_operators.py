@@ -18,7 +18,7 @@ from edgeflare.conform.execution.kernel_arm import (
 )
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.specification.parameter import Setting
-from edgeflare.conform.verdict.joint_operators import judged_whole
+from edgeflare.conform.verdict.joint_operators import is_own_fault, judged_whole, wrong_outputs
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
 SHAPE = (3, 4)
@@ -169,3 +169,17 @@ def test_a_twin_that_answers_in_another_shape_is_no_witness() -> None:
         model, ModelAnswer((right + 5,)), (right,), ModelAnswer((right[:, :1] + 5,))
     )
     assert (said.verdict, said.counted) == ("device", True)
+
+
+def test_a_kernel_that_is_imprecise_alone_hides_no_graph_that_is_wrong_by_far() -> None:
+    model = _given(SCALED_SUM)
+    (exact,) = _in_turn(model)
+    imprecise = (exact * np.float32(1 + 1e-5),)
+    unwritten = np.zeros_like(exact)
+    near = judged_whole(model, ModelAnswer((exact * np.float32(1 - 1e-5),)), imprecise)
+    far = judged_whole(model, ModelAnswer((unwritten,)), imprecise)
+    assert (near.verdict, far.verdict) == ("device", "device")
+    assert not is_own_fault(near, model, imprecise)
+    assert is_own_fault(far, model, imprecise)
+    assert not is_own_fault(far, model, (unwritten,))
+    assert wrong_outputs(model, (unwritten,), imprecise) == (0,)

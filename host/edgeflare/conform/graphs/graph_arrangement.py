@@ -35,6 +35,13 @@ def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
     return tuple(dict.fromkeys((*wired, *asked)))
 
 
+def hang_together(graph: OperatorGraph) -> bool:
+    """Return whether operators of a graph share a tensor, or one of them is used peculiarly."""
+    makers = _makers(graph)
+    reads = any(at in makers for node in graph.nodes for at in node.inputs)
+    return reads or bool(arrangement(graph))
+
+
 def own_arrangement(told: Sequence[str]) -> tuple[str, ...]:
     """Return how a finding's least graph hangs together, without what is said of its others.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
@@ -20,12 +20,19 @@ from edgeflare.conform.graphs.operator_variants import DrawnGraph, OperatorVaria
 from edgeflare.conform.graphs.pair_trees import PairTrees
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
 from edgeflare.conform.graphs.residual_graphs import ResidualGraphs
+from edgeflare.conform.verdict.kernel_judgement import LOST
 
 _REFUSALS: Final = 3
 """Graphs with a cell that gave no answer alone, and never one, after which it is drawn no more."""
 
 _SHOWN: Final = 12
 """Failing graphs of the same operators, drawn after which pairs of them are drawn no more."""
+
+_SHOWN_DEAR: Final = 2
+"""Likewise, of those that do not answer: each costs a process, and more to find it among others."""
+
+_SHOWN_TRIPLES: Final = 4
+"""Failing triples of a pair, after which no more of it are drawn: they fail by the pair."""
 
 _SCALES: Final = 12
 """Scales of the result of a quantized operator that reads one tensor twice, all powers of 2: where
@@ -66,6 +73,8 @@ class GraphDrawing:
         self._answered: set[Cell] = set()
         self._shown: Counter[tuple[str, ...]] = Counter()
         self._failing: dict[tuple[Cell, Cell], tuple[Variant, Variant]] = {}
+        self._left_out: list[Variant] = []
+        self._triples_shown: Counter[tuple[Cell, Cell]] = Counter()
         self._variants = {cell: tuple(self._ways.of(cell)) for cell in self._cells}
         self._trees = PairTrees(self._variants, self._ways, self._is_left)
         self._pending: list[DrawnGraph] = []
@@ -106,12 +115,34 @@ class GraphDrawing:
                     self._answered.add(cell)
                 elif taken is not None:
                     self._unanswered[cell] += 1
-            if graph.fails:
-                self._shown[tuple(operator for operator, _ in cells)] += 1
-                if len(variants) == 2:
+            said = graph.judgement
+            if said is not None and said.verdict == "refused":
+                self._leave_out_twice(variants)
+            if said is not None and graph.fails:
+                dear = said.verdict in LOST
+                operators = tuple(operator for operator, _ in cells)
+                self._shown[operators] += _SHOWN // _SHOWN_DEAR if dear else 1
+                if len(variants) == 2 and not dear:
                     self._failing.setdefault((cells[0], cells[1]), (variants[0], variants[1]))
-            answered = graph.judgement is not None
+                for at in range(len(variants) - 1 if len(variants) == 3 else 0):
+                    self._triples_shown[cells[at], cells[at + 1]] += 1
+            answered = said is not None
             self._trees.tell(cells, model.graph, answered=answered, fails=graph.fails)
+
+    def _leave_out_twice(self, variants: Sequence[Variant]) -> None:
+        """Let an operator read one tensor twice no more where that is refused.
+
+        It may still read two results of one operator.
+        """
+        if len(variants) == 1 and variants[0].twice:
+            cell = variants[0].node.cell
+            kept = (variant for variant in self._variants[cell] if variant is not variants[0])
+            self._variants[cell] = tuple(kept)
+            self._left_out.append(variants[0])
+
+    def _is_kept(self, pair: tuple[Variant, Variant]) -> bool:
+        first, second = (not any(variant is other for other in self._left_out) for variant in pair)
+        return first and (second or self._ways.has_several(pair[0].node))
 
     def _is_taken(self, cell: Cell) -> bool:
         return cell in self._answered or self._unanswered[cell] < _REFUSALS
@@ -178,7 +209,8 @@ class GraphDrawing:
         """Yield operators that read two results of one, in all types."""
         every = self._every()
         several = [variant for variant in every if self._ways.has_several(variant.node)]
-        for first, second in self._pairs(several, [each for each in every if each.twice]):
+        takers = [each for each in (*every, *self._left_out) if each.twice]
+        for first, second in self._pairs(several, takers):
             builder = GraphBuilder(self._rng, self._graphs)
             made = builder.add_first(first.node)
             reads = dict(enumerate(made[:2])) if made is not None else {}
@@ -215,7 +247,7 @@ class GraphDrawing:
         late = [(pair_lateness(_cells(pair)), not pair[1].twice) for pair in both]
         cells = [(first.node.cell, second.node.cell) for first, second in both]
         for at in covering_order(cells, late, self._rng):
-            if self._is_left(*cells[at]):
+            if self._is_left(*cells[at]) and self._is_kept(both[at]):
                 yield both[at]
 
     def _is_left(self, *cells: Cell) -> bool:
@@ -242,16 +274,25 @@ class GraphDrawing:
                 yield pair, grown.posed(written)
 
     def _triples(self) -> Iterator[DrawnGraph]:
-        """Yield the pairs that fail with a third operator behind them, and before them."""
-        for first, second in list(self._failing.values()):
-            for cell in self._shuffled(self._cells):
-                for third in self._variants[cell][:1] if self._is_taken(cell) else ():
-                    for three in ((first, second, third), (third, first, second)):
-                        if self._shown[tuple(v.node.operator for v in three)] >= 1:
-                            continue
-                        model = self._chain(three)
-                        if model is not None:
-                            yield three, model
+        """Yield the pairs that fail with a third operator behind them, and before them, in turn."""
+        turns = deque(self._triples_of(*pair) for pair in list(self._failing.values()))
+        while turns:
+            triples = turns.popleft()
+            if (drawn := next(triples, None)) is not None:
+                yield drawn
+                turns.append(triples)
+
+    def _triples_of(self, first: Variant, second: Variant) -> Iterator[DrawnGraph]:
+        pair = first.node.cell, second.node.cell
+        for cell in self._shuffled(self._cells):
+            for third in self._variants[cell][:1] if self._is_taken(cell) else ():
+                for three in ((first, second, third), (third, first, second)):
+                    if self._triples_shown[pair] >= _SHOWN_TRIPLES:
+                        return
+                    if self._shown[tuple(v.node.operator for v in three)] >= 1:
+                        continue
+                    if (model := self._chain(three)) is not None:
+                        yield three, model
 
     def _views(self) -> Iterator[DrawnGraph]:
         """Yield views of views, of which an operator reads the last, and another the first later.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from edgeflare.conform.drafts.model_reading import graph_draft
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import run_padded
@@ -17,7 +19,8 @@ from edgeflare.conform.findings.accepted_findings import (
 )
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_evidence import FindingKey, Observation, finding_key
-from edgeflare.conform.graphs.graph_arrangement import ALSO, VIEWS, arrangement
+from edgeflare.conform.graphs.failing_graphs import DEAR, FailingGraph, FailingGraphs
+from edgeflare.conform.graphs.graph_arrangement import ALSO, VIEWS, arrangement, hang_together
 from edgeflare.conform.graphs.graph_shrinking import GraphTrial, shrunk
 from edgeflare.conform.graphs.graph_trace import traced
 from edgeflare.conform.graphs.graph_turns import taking_turns
@@ -27,9 +30,10 @@ from edgeflare.conform.graphs.graph_verdict import (
     JudgedGraph,
     judge_graphs,
     judge_wholes,
+    wrong_places,
 )
+from edgeflare.conform.graphs.least_graph import LeastGraph, names_of, wiring
 from edgeflare.conform.graphs.turns_verdict import answers_in_turn
-from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
@@ -42,33 +46,18 @@ _DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12}
 """Graphs that the device runs to shrink one where each costs a process, or the time limit of an
 input, by the symptom."""
 
-_ALIKE: Final = 2
-"""Failing graphs of the same operators that are shrunk. They mostly fail by the same."""
+_RUNS_APART: Final = 60
+"""Graphs that the device runs to shrink one where each is run in a file of its own."""
+
+_MOST_APART: Final = 16
+"""Failing graphs that are shrunk so: each takes some dozens of processes."""
+
+_TRIED_AGAIN: Final = 3
+"""Parts of a graph that are tried by themselves where something in their file writes over others,
+the least first, until one fails there, too."""
 
 _NAMED: Final = 3
 """Operators of a finding up to which it is of just these: a pair is wrong by what both do."""
-
-_MOST: Final = 48
-"""Failing graphs that are shrunk, those of the fewest operators."""
-
-_MOST_DEAR: Final = 8
-"""Failing graphs that are shrunk where each trial may cost a process."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FailingGraph:
-    """A graph that fails.
-
-    Attributes:
-        model: the graph, and what it is given.
-        said: what was said of it.
-        invocation: how it was invoked.
-
-    """
-
-    model: PosedModel
-    said: KernelJudgement
-    invocation: Invocation = ""
 
 
 @dataclass(slots=True)
@@ -83,6 +72,7 @@ class _AlikeGraphs:
         runs: graphs that the device ran to find it.
         failing: what was said of each graph that fails so.
         cells: operators and types of all of them, but for views.
+        pattern: the least of them, as it is recognized in other graphs.
 
     """
 
@@ -93,6 +83,13 @@ class _AlikeGraphs:
     runs: int
     failing: list[KernelJudgement] = field(default_factory=list)
     cells: dict[tuple[str, ...], None] = field(default_factory=dict)
+    pattern: LeastGraph = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.judged.judgement is None:
+            raise ValueError("a graph that is right is no finding")
+        own = FailingGraph(self.least, self.judged.judgement, wrong=self.judged.wrong)
+        self.pattern = LeastGraph(self.least.graph, own.wrong_tensors)
 
     def has(self, model: PosedModel, judged: JudgedGraph) -> bool:
         """Return whether a graph fails as these, and hangs together as they do.
@@ -105,13 +102,26 @@ class _AlikeGraphs:
             self.judged.judgement, self.judged.invocation
         ):
             return False
-        if _wiring(model.graph) != _wiring(self.least.graph):
+        named = len(model.graph.nodes) <= _NAMED
+        if named and names_of(model.graph) != names_of(self.least.graph):
             return False
-        return len(model.graph.nodes) > _NAMED or _names(model.graph) == _names(self.least.graph)
+        if wiring(model.graph) == wiring(self.least.graph):
+            return True
+        return named and arrangement(model.graph, judged.invocation) == self.arrangement
 
-    def add(self, failing: FailingGraph, model: PosedModel) -> None:
-        """Add a graph that fails so."""
-        self.failing.append(failing.said)
+    @property
+    def is_dear(self) -> bool:
+        """Whether each trial of them costs a process."""
+        return self.key.symptom in DEAR
+
+    def is_of(self, failing: FailingGraph) -> bool:
+        """Return whether a graph may fail by what these do."""
+        dear = failing.said.symptom in DEAR
+        return (dear, failing.invocation) == (self.is_dear, self.judged.invocation)
+
+    def add(self, said: KernelJudgement, model: PosedModel) -> None:
+        """Add what was said of a graph that fails so, and what it was cut to."""
+        self.failing.append(said)
         nodes = graph_draft(model.graph).nodes
         self.cells |= {
             (node.operator, node.type): None for node in nodes if node.operator not in VIEWS
@@ -131,24 +141,25 @@ class GraphFindings:
     """The findings of a run's graphs.
 
     Attributes:
-        done: findings that were shrunk.
-        total: how many there are at most.
+        done: failing graphs of which it is known what they fail by.
+        total: how many there are.
 
     """
 
     def __init__(self, failing: Sequence[FailingGraph], arms: Sequence[KernelArm]) -> None:
-        """Choose the failing graphs that are shrunk.
+        """Begin with nothing shrunk.
 
         Args:
             failing: graphs that fail.
             arms: the device first, then the host's kernel sets.
 
         """
-        self.done = 0
+        self.done = self.total = 0
         self._arms = arms
-        self._pending = _chosen(failing)
+        self._waiting = FailingGraphs()
         self._kinds: list[_AlikeGraphs] = []
-        self.total = len(self._pending)
+        self._apart = 0
+        self.add(failing)
 
     @property
     def keys(self) -> list[tuple[FindingKey, tuple[str, ...]]]:
@@ -160,6 +171,13 @@ class GraphFindings:
         """Of the findings so far in their order, which count if they are not known."""
         return [kind.key.counted for kind in self._kinds]
 
+    def add(self, failing: Sequence[FailingGraph]) -> None:
+        """Add graphs that fail; findings so far explain some of them."""
+        self.total += len(failing)
+        self._waiting.add(failing)
+        for kind in self._kinds:
+            self._set_aside(kind)
+
     def shrink(self, counted: bool, show: Callable[[], None], over: Callable[[], bool]) -> None:
         """Shrink failing graphs and tell them apart, those that count or the others.
 
@@ -169,32 +187,66 @@ class GraphFindings:
             over: whether there is no time left.
 
         """
-        pending = [graph for graph in self._pending if graph.said.counted == counted]
-        traces = traced([graph.model for graph in pending], self._arms[0])
+        # Without any time left some are told as they were drawn.
+        while (not over() or not self._kinds) and (failing := self._waiting.take(counted=counted)):
+            show()
+            self._shrink_together(failing, over)
+            self.done += len(failing)
+        self._kinds.sort(key=lambda kind: (not kind.key.counted, kind.key, kind.arrangement))
+
+    def _shrink_together(self, failing: Sequence[FailingGraph], over: Callable[[], bool]) -> None:
+        traces = traced([graph.model for graph in failing], self._arms[0])
         begun = [
             (graph, GraphTrial(graph.model, trace))
-            for graph, trace in zip(pending, traces, strict=True)
+            for graph, trace in zip(failing, traces, strict=True)
             if trace.expected(graph.model.graph) is not None
         ]
-        show()
         least = shrunk(
             [(trial, _DEAR_RUNS.get(graph.said.symptom, _RUNS)) for graph, trial in begun],
             lambda places, trials: self._fail([begun[at][0] for at in places], trials),
             over,
         )
         judged = judge_graphs([trial.model for trial, _ in least], self._arms)
-        # On an accelerator a part may fail beside hundreds of others, and not again: then the graph
-        # as it was drawn is the finding.
-        whole = [at for at, said in enumerate(judged) if not said.fails]
-        again = judge_graphs([begun[at][0].model for at in whole], self._arms)
-        drawn = dict(zip(whole, again, strict=True))
-        for at, ((graph, _), (trial, runs), said) in enumerate(
-            zip(begun, least, judged, strict=True)
-        ):
-            model = graph.model if at in drawn else trial.model
-            self._add(graph, model, drawn.get(at, said), runs)
-        self._kinds.sort(key=lambda kind: (not kind.key.counted, kind.key, kind.arrangement))
-        self.done = self.total if not counted else self.done + len(begun)
+        for (graph, start), (trial, runs), said in zip(begun, least, judged, strict=True):
+            if not self._joins(graph, trial.model, said):
+                self._add_alone(graph, start, (trial, runs), over)
+
+    def _add_alone(
+        self,
+        graph: FailingGraph,
+        start: GraphTrial,
+        least: tuple[GraphTrial, int],
+        over: Callable[[], bool],
+    ) -> None:
+        """Add a graph to the findings by what of it fails in a file of its own.
+
+        On an accelerator a part may fail beside others alone: then each part is tried by itself.
+        What does not fail by itself as it was drawn is no finding.
+        """
+        trial, runs = least
+        kind = self._explaining(graph)
+        if kind is not None:
+            kind.add(graph.said, kind.least)
+        elif not self._adds(graph, trial.model, runs):
+            (drawn,) = judge_graphs([graph.model], self._arms)
+            if drawn.fails:
+                trial, more = self._shrunk_apart(graph, start, over)
+                if not self._adds(graph, trial.model, runs + more):
+                    self._adds(graph, graph.model, runs + more)
+
+    def _shrunk_apart(
+        self, graph: FailingGraph, start: GraphTrial, over: Callable[[], bool]
+    ) -> tuple[GraphTrial, int]:
+        """Shrink a graph, each part in a file of its own; return how many were run, too."""
+        if self._apart >= _MOST_APART or graph.said.symptom in DEAR:
+            return start, 0
+        self._apart += 1
+        (found,) = shrunk(
+            [(start, _RUNS_APART)],
+            lambda _, trials: [self._fail_together([graph], [trial])[0] for trial in trials],
+            over,
+        )
+        return found
 
     def stored(
         self, numbers: Sequence[int], directory: RunDirectory, accepted: Sequence[AcceptedFinding]
@@ -223,7 +275,38 @@ class GraphFindings:
         return found
 
     def _fail(self, belong: Sequence[FailingGraph], trials: Sequence[GraphTrial]) -> list[bool]:
-        """Return which trials fail as the graphs to which they belong."""
+        """Return which trials fail as the graphs to which they belong.
+
+        Operators that do not hang together cannot be wrong together: where they are, something else
+        in the file has written over them, and what fails is tried again by itself.
+        """
+        fails = self._fail_together(belong, trials)
+        apart = [
+            at
+            for at, graph in enumerate(belong)
+            if not graph.invocation and not hang_together(trials[at].model.graph)
+        ]
+        if not any(fails[at] for at in apart):
+            return fails
+        failing = sorted(
+            {*np.flatnonzero(fails).tolist()} - {*apart}, key=lambda at: trials[at].size
+        )
+        fails = [False] * len(trials)
+        tried = Counter[FailingGraph]()
+        for at in failing:
+            if tried[belong[at]] < _TRIED_AGAIN:
+                tried[belong[at]] += 1
+                (fails[at],) = self._fail_together([belong[at]], [trials[at]])
+                tried[belong[at]] += _TRIED_AGAIN * fails[at]
+        return fails
+
+    def _fail_together(
+        self, belong: Sequence[FailingGraph], trials: Sequence[GraphTrial]
+    ) -> list[bool]:
+        """Return which trials fail in one file as the graphs to which they belong.
+
+        What a finding before explains is no part of the fault that is looked for.
+        """
         fails = [False] * len(trials)
         for invocation in dict.fromkeys(graph.invocation for graph in belong):
             places = [at for at, graph in enumerate(belong) if graph.invocation == invocation]
@@ -236,47 +319,62 @@ class GraphFindings:
                 self._arms,
                 invocation,
             )
-            for at, (said, _) in zip(sound, judged, strict=True):
-                place = places[at]
-                fails[place] = said is not None and _are_alike(said, belong[place].said)
+            for at, (said, answers) in zip(sound, judged, strict=True):
+                if said is None or not _are_alike(said, belong[places[at]].said):
+                    continue
+                wrong = wrong_places(models[at], answers, expected[at] or ())
+                trial = FailingGraph(models[at], said, invocation, wrong)
+                fails[places[at]] = self._explaining(trial) is None
         return fails
 
-    def _add(
-        self, failing: FailingGraph, model: PosedModel, judged: JudgedGraph, runs: int
-    ) -> None:
-        """Add a graph to the findings, where it is the first of a kind if it fails by itself, too.
+    def _explaining(self, failing: FailingGraph) -> _AlikeGraphs | None:
+        """Return the finding that, with those before it, explains what is wrong with a graph."""
+        wrong = set(failing.wrong_tensors)
+        for kind in self._kinds:
+            if kind.is_of(failing):
+                reached = kind.pattern.reached(failing.model.graph)
+                if reached is not None and wrong <= reached:
+                    return kind
+                wrong -= reached or set()
+        return None
 
-        Beside others in a file its tensors lie elsewhere.
-        """
-        if not judged.fails:
-            return
+    def _joins(self, failing: FailingGraph, model: PosedModel, judged: JudgedGraph) -> bool:
+        """Add a graph to the finding of its kind, if there is one; return whether there is."""
         alike = (kind for kind in self._kinds if kind.has(model, judged))
-        if (kind := next(alike, None)) is None:
-            (judged,) = judge_graphs([model], self._arms)
-            if judged.judgement is None or not judged.fails:
-                return
-            key = _key(model, judged.judgement)
-            mine = arrangement(model.graph, judged.invocation)
-            kind = _AlikeGraphs(key, mine, model, judged, runs)
-            self._kinds.append(kind)
-        kind.add(failing, model)
+        kind = next(alike, None) if judged.fails else None
+        if kind is not None:
+            kind.add(failing.said, model)
+        return kind is not None
 
+    def _adds(self, failing: FailingGraph, model: PosedModel, runs: int) -> bool:
+        """Add a graph to the findings, if it fails in a file of its own; return whether it does."""
+        (judged,) = judge_graphs([model], self._arms)
+        if judged.judgement is None or not judged.fails:
+            return False
+        if self._joins(failing, model, judged):
+            return True
+        again = FailingGraph(model, judged.judgement, judged.invocation, judged.wrong)
+        kind = self._explaining(again)
+        if kind is not None:
+            kind.add(failing.said, kind.least)
+            return True
+        key = _key(model, judged.judgement)
+        mine = arrangement(model.graph, judged.invocation)
+        kind = _AlikeGraphs(key, mine, model, judged, runs)
+        kind.add(failing.said, model)
+        self._kinds.append(kind)
+        self._set_aside(kind)
+        return True
 
-def _chosen(failing: Sequence[FailingGraph]) -> list[FailingGraph]:
-    """Return the graphs that are shrunk, in an order that does not depend on when they failed."""
-    alike: Counter[tuple[object, ...]] = Counter()
-    dear = 0
-    chosen: list[FailingGraph] = []
-    for graph in sorted(failing, key=lambda graph: len(graph.model.graph.nodes)):
-        said = graph.said
-        operators = tuple(node.operator for node in graph.model.graph.nodes)
-        key = (operators, said.verdict, said.symptom)
-        alike[key] += 1
-        dear += said.symptom in _DEAR_RUNS
-        too_dear = said.symptom in _DEAR_RUNS and dear > _MOST_DEAR
-        if alike[key] <= _ALIKE and not too_dear and len(chosen) < _MOST:
-            chosen.append(graph)
-    return chosen
+    def _set_aside(self, kind: _AlikeGraphs) -> None:
+        """Add the graphs to a finding that it explains, which then need not be shrunk."""
+        explained = self._waiting.explained(
+            kind.pattern, dear=kind.is_dear, invocation=kind.judged.invocation
+        )
+        for failing in explained:
+            whole = len(failing.model.graph.nodes) == len(kind.least.graph.nodes)
+            kind.add(failing.said, failing.model if whole else kind.least)
+        self.done += len(explained)
 
 
 def _key(model: PosedModel, said: KernelJudgement) -> FindingKey:
@@ -290,33 +388,6 @@ def _key(model: PosedModel, said: KernelJudgement) -> FindingKey:
 
 def _way(said: KernelJudgement | None, invocation: Invocation) -> tuple[object, ...]:
     return () if said is None else (said.verdict, said.symptom, said.counted, invocation)
-
-
-def _names(graph: OperatorGraph) -> list[str]:
-    return ["view" if node.operator in VIEWS else node.operator for node in graph.nodes]
-
-
-def _wiring(graph: OperatorGraph) -> object:
-    """Return how operators hang together: which are views, what they read, and what is answered.
-
-    What an operator alone is given is as good as a constant.
-    """
-    names: dict[int, int] = {}
-    times = Counter(at for node in graph.nodes for at in node.inputs)
-    own = {at for at in graph.inputs if times[at] == 1 and at not in graph.outputs}
-
-    def numbers(several: Sequence[int]) -> list[int]:
-        return [
-            names.setdefault(at, len(names))
-            for at in several
-            if at != ABSENT and graph.values[at].values is None and at not in own
-        ]
-
-    nodes = [
-        (node.operator in VIEWS, numbers(node.inputs), numbers(node.outputs))
-        for node in graph.nodes
-    ]
-    return nodes, numbers(graph.outputs)
 
 
 def _are_alike(one: KernelJudgement, other: KernelJudgement) -> bool:

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
-from edgeflare.conform.graphs.graph_findings import FailingGraph
 from edgeflare.conform.graphs.graph_trace import graphs_digest
 from edgeflare.conform.graphs.graph_verdict import TURNS, Invocation, JudgedGraph, judge_graphs
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
@@ -155,7 +155,7 @@ class GraphRounds:
             said = graph.judgement
             self.verdicts["alone" if said is None else said.verdict] += 1
             if said is not None and graph.fails:
-                self.failing.append(FailingGraph(model, said, graph.invocation))
+                self.failing.append(FailingGraph(model, said, graph.invocation, graph.wrong))
 
     def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
         digest, number = graphs_digest(models), self._number
@@ -201,14 +201,15 @@ def _value(value: GraphValue, lowest: float, rng: np.random.Generator) -> Values
 
 def _to_json(graph: JudgedGraph) -> list[Any]:
     said = None if graph.judgement is None else msgspec.to_builtins(graph.judgement)
-    return [said, list(graph.taken), graph.invocation]
+    return [said, list(graph.taken), graph.invocation, list(graph.wrong)]
 
 
 def _from_json(values: Sequence[Any]) -> JudgedGraph:
-    said, taken, invocation = values
+    said, taken, invocation, wrong = values
     judgement = None if said is None else msgspec.convert(said, KernelJudgement)
     return JudgedGraph(
         judgement,
         tuple(msgspec.convert(taken, list[bool | None])),
         msgspec.convert(invocation, Invocation),
+        wrong=tuple(msgspec.convert(wrong, list[int])),
     )

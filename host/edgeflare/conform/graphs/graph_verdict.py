@@ -14,7 +14,7 @@ from edgeflare.conform.graphs.kept_states import joined, joined_answer
 from edgeflare.conform.graphs.turns_verdict import judge_turns
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
+from edgeflare.conform.verdict.joint_operators import is_own_fault, judged_whole, wrong_outputs
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
 Invocation = Literal[
@@ -51,13 +51,14 @@ class JudgedGraph:
     """What is said of a graph.
 
     Attributes:
-        judgement: whether it answers as its operators one by one; None where one of them is wrong
-            alone, or gave no answer.
+        judgement: whether it answers as its operators one by one; None where one of them gave no
+            answer alone, or is wrong alone, and the graph not by far more.
         taken: whether the device took each operator alone; None of one that was not run.
         invocation: how it was invoked when it failed.
         answers: the answers of the arms that were asked, by their names.
         expected: what its operators answer one by one, (rows, *shape) for each result; of a graph
             that fails in turns what it answers opened anew in each of them.
+        wrong: places of its outputs that are wrong; empty where that is not known.
 
     """
 
@@ -66,6 +67,7 @@ class JudgedGraph:
     invocation: Invocation = ""
     answers: Mapping[str, ModelAnswer] | None = None
     expected: tuple[Values, ...] = ()
+    wrong: tuple[int, ...] = ()
 
     @property
     def fails(self) -> bool:
@@ -138,7 +140,32 @@ def _judged_once(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
         judged = judge_wholes(several, expected, arms, invocation)
         for at, (said, answers) in zip(places, judged, strict=True):
             found[at] = replace(found[at], judgement=said, invocation=invocation, answers=answers)
+            if found[at].fails and invocation != _KEPT:
+                wrong = wrong_places(models[at], answers, found[at].expected)
+                found[at] = replace(found[at], wrong=wrong)
     return found
+
+
+def wrong_places(
+    model: PosedModel, answers: Mapping[str, ModelAnswer], expected: Sequence[Values]
+) -> tuple[int, ...]:
+    """Return which outputs of a graph are wrong, by their places.
+
+    Args:
+        model: the graph, and what it is given.
+        answers: the answers of the arms, by their names.
+        expected: what its operators answer one by one, (rows, *shape) for each result.
+
+    Returns:
+        Nothing of a graph that gave no answer, or one of another shape.
+
+    """
+    answer = answers.get(DEVICE)
+    if answer is None or [values.shape for values in answer.outputs] != [
+        values.shape for values in expected
+    ]:
+        return ()
+    return wrong_outputs(model, answer.outputs, expected)
 
 
 def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") -> KernelJudgement:
@@ -270,7 +297,7 @@ def _judged(
     model: PosedModel, answer: ModelAnswer, expected: Sequence[Values], twin: ModelAnswer | None
 ) -> KernelJudgement | None:
     said = judged_whole(model, answer, expected, twin)
-    return said if not said.is_finding or are_right(model, expected) else None
+    return said if not said.is_finding or is_own_fault(said, model, expected) else None
 
 
 def _answers(
@@ -281,13 +308,30 @@ def _answers(
         arm = arm.on_other_threads() or arm
     backwards = invocation == _BACKWARDS
     asked = [_backwards(model) if backwards else model for model in models]
-    answers = [by_arm[arm.name] for by_arm in run_padded([arm], asked)]
+    answers = _parted_answers(asked, arm)
     if not backwards:
         return answers
     return [
         replace(answer, outputs=tuple(values[::-1].copy() for values in answer.outputs))
         for answer in answers
     ]
+
+
+def _parted_answers(models: Sequence[PosedModel], arm: KernelArm) -> list[ModelAnswer]:
+    """Return answers to graphs, those apart that answer an input.
+
+    Beside one of these others are wrong on an accelerator, and none is then told from another.
+    """
+    found: dict[int, ModelAnswer] = {}
+    for answers_input in (False, True):
+        places = [
+            at
+            for at, model in enumerate(models)
+            if bool(set(model.graph.inputs) & set(model.graph.outputs)) == answers_input
+        ]
+        several = run_padded([arm], [models[at] for at in places])
+        found |= {at: by_arm[arm.name] for at, by_arm in zip(places, several, strict=True)}
+    return [found[at] for at in range(len(models))]
 
 
 def _backwards(model: PosedModel) -> PosedModel:

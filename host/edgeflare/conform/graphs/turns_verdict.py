@@ -14,7 +14,7 @@ from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.graphs.graph_turns import turn_pairs
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joint_operators import are_right, judged_whole
+from edgeflare.conform.verdict.joint_operators import is_own_fault, judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
 _DETAIL: Final = "it answers otherwise in turn with another than opened anew"
@@ -136,6 +136,6 @@ def _said(
             theirs = ModelAnswer(twin.outputs[part])
         right = expected[part]
         said = judged_whole(model, ModelAnswer(answer.outputs[part]), right, theirs)
-        if said.is_finding and are_right(model, right):
+        if said.is_finding and is_own_fault(said, model, right):
             return replace(said, detail=_DETAIL)
     return KernelJudgement("right")

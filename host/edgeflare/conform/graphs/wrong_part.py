@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.findings.finding_evidence import FindingKey
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
+from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_verdict import judge_graphs
 
 
@@ -46,7 +47,8 @@ def wrong_part(model: PosedModel, arms: Sequence[KernelArm], seconds: float) -> 
     (judged,) = judge_graphs([model], arms)
     if judged.judgement is None or not judged.fails:
         return None
-    findings = GraphFindings([FailingGraph(model, judged.judgement, judged.invocation)], arms)
+    failing = FailingGraph(model, judged.judgement, judged.invocation, judged.wrong)
+    findings = GraphFindings([failing], arms)
     for counted in (True, False):
         findings.shrink(counted, lambda: None, lambda: time.monotonic() > end)
     return next((WrongPart(*found) for found in findings.keys), None)

@@ -16,7 +16,8 @@ from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_issues import KnownFaults
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrinking_moves import ShrinkCandidate, ShrinkContext
-from edgeflare.conform.graphs.graph_findings import FailingGraph, GraphFindings
+from edgeflare.conform.graphs.failing_graphs import FailingGraph
+from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
@@ -90,61 +91,69 @@ class _Shrunk:
             self.best, self.trials, self.asking = end.value, [], None
 
 
-def found_findings(
-    rounds: ConformRounds,
-    failing: Sequence[FailingGraph],
-    directory: RunDirectory,
-    known: KnownFaults,
-    observer: ShrinkObserver,
-    over: Callable[[], bool],
-) -> list[ConformFinding]:
-    """Tell the findings of a run apart, shrink them, store their smallest models; return them.
+class SmallestModels:
+    """The findings of a run, which are shrunk, and then told."""
 
-    Args:
-        rounds: rounds that have ended.
-        failing: graphs that were drawn, and fail.
-        directory: the run directory.
-        known: what is known of faults, and which do not count.
-        observer: is shown the progress.
-        over: whether there is no time left.
+    def __init__(
+        self, rounds: ConformRounds, observer: ShrinkObserver, over: Callable[[], bool]
+    ) -> None:
+        """Tell the findings of single operators apart.
 
-    Returns:
-        The findings, those that count first.
+        Args:
+            rounds: rounds that have ended.
+            observer: is shown the progress.
+            over: whether there is no time left.
 
-    """
-    rounds.regroup()
-    groups = sorted(rounds.groups, key=lambda group: (not group.key.counted, group.key))
-    graphs = NodeGraphs(rounds.given)
-    shrunk = [_begun(group, rounds, graphs) for group in groups]
-    joined = GraphFindings([*failing, *_joined(rounds)], rounds.arms)
+        """
+        rounds.regroup()
+        groups = sorted(rounds.groups, key=lambda group: (not group.key.counted, group.key))
+        self._rounds, self._observer, self._over = rounds, observer, over
+        self._nodes = NodeGraphs(rounds.given)
+        self._shrunk = [_begun(group, rounds, self._nodes) for group in groups]
+        self._graphs = GraphFindings(_joined(rounds), rounds.arms)
 
-    total = len(shrunk) + joined.total
+    def shrink(self, failing: Sequence[FailingGraph]) -> None:
+        """Shrink what is left to be shrunk, those that count first.
 
-    def show() -> None:
-        done = sum(progress.asking is None for progress in shrunk)
+        Args:
+            failing: graphs that fail, besides those before.
+
+        """
+        self._graphs.add(failing)
+        for counted in (True, False):
+            several = [each for each in self._shrunk if each.group.key.counted == counted]
+            _shrink_all(several, self._rounds, self._show, self._over)
+            self._graphs.shrink(counted, self._show, self._over)
+        self._show()
+
+    def findings(self, directory: RunDirectory, known: KnownFaults) -> list[ConformFinding]:
+        """Store the smallest models of the findings; return the findings, those that count first.
+
+        Args:
+            directory: the run directory.
+            known: what is known of faults, and which do not count.
+
+        """
+        judged = _judged_best(self._shrunk, self._rounds, self._nodes)
+        counted = [progress.group.key.counted for progress in self._shrunk]
+        numbers = _numbers([*counted, *self._graphs.counted])
+        found = [
+            _finding(number, progress, said, self._rounds, directory, known)
+            for number, progress, said in zip(numbers, self._shrunk, judged, strict=False)
+        ]
+        stored = self._graphs.stored(numbers[len(counted) :], directory, known.accepted)
+        for finding in stored:
+            wrong, told = finding.judgement.wrong, finding.arrangement
+            found.append(replace(finding, issue=known.issue(finding.key, wrong, (), told)))
+        total = len(self._shrunk) + self._graphs.total
         if total:
-            observer.shrunk(done + joined.done, total)
+            self._observer.shrunk(total, total)
+        return sorted(found, key=lambda finding: finding.number)
 
-    for counted in (True, False):
-        several = [progress for progress in shrunk if progress.group.key.counted == counted]
-        _shrink_all(several, rounds, show, over)
-        joined.shrink(counted, show, over)
-    if total:
-        observer.shrunk(total, total)
-    judged = _judged_best(shrunk, rounds, graphs)
-    numbers = _numbers([*(progress.group.key.counted for progress in shrunk), *joined.counted])
-    found = [
-        _finding(number, progress, said, rounds, directory, known)
-        for number, progress, said in zip(numbers, shrunk, judged, strict=False)
-    ]
-    found += [
-        replace(
-            finding,
-            issue=known.issue(finding.key, finding.judgement.wrong, (), finding.arrangement),
-        )
-        for finding in joined.stored(numbers[len(shrunk) :], directory, known.accepted)
-    ]
-    return sorted(found, key=lambda finding: finding.number)
+    def _show(self) -> None:
+        done = sum(progress.asking is None for progress in self._shrunk)
+        if total := len(self._shrunk) + self._graphs.total:
+            self._observer.shrunk(done + self._graphs.done, total)
 
 
 def _joined(rounds: ConformRounds) -> list[FailingGraph]:

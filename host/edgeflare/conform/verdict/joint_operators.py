@@ -30,7 +30,7 @@ from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
 from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
 from edgeflare.conform.verdict.exact_rows import usual_rows
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 from edgeflare.conform.verdict.right_values import same_bits
 
 _FLOAT_ROUNDINGS = 8
@@ -46,6 +46,14 @@ whether or not they are fused."""
 
 _DEEP_STEPS = 32.0
 """How many times as far a result of a deeper graph may be off."""
+
+_IMPRECISE = 64.0
+"""How many times as far as float32 allows a sum may be off by itself that is imprecise, and not
+wrong: up to 22 times were seen on a GPU in software."""
+
+_FARTHER = 64.0
+"""How many times as far a graph has to be off as its operators one after the other, where these are
+imprecise: a subtraction or a root behind them makes more of an error, and of both."""
 
 _DIFFERENT = 4.0
 """The error of a value that had to be equal, and is not."""
@@ -94,19 +102,50 @@ def judged_whole(
     return KernelJudgement("rounding", worst=worst, unit="steps", detail="operators are fused")
 
 
-def are_right(model: PosedModel, expected: Sequence[Values]) -> bool:
-    """Return whether what the operators of a graph answer one after the other is right itself.
+def is_own_fault(said: KernelJudgement, model: PosedModel, expected: Sequence[Values]) -> bool:
+    """Return whether a graph is wrong by more than its operators are one after the other.
+
+    A kernel that sums floats less exactly than float32 can is no excuse for an answer that is
+    wrong by far: else it would hide all faults of the graphs that it is in.
 
     Args:
+        said: what is said of the graph.
         model: the graph with the values that it is given.
-        expected: (rows, *shape) for each result.
+        expected: what its operators answer one after the other: (rows, *shape) for each result.
 
     """
     if len(model.graph.nodes) == 1 or not _is_measured(model.graph):
         return True  # they are what the graph is compared with
     usual = np.flatnonzero(usual_rows(model.graph, model.operands, len(expected[0]))).tolist()
     everywhere = [np.ones(result.shape, np.bool_) for result in expected]
-    return _worst(_errors(model, expected, everywhere, usual, expected)) <= 1
+    alone = _worst(_errors(model, expected, everywhere, usual, expected))
+    if alone <= 1:
+        return True
+    floats = all(model.graph.values[at].dtype == "float32" for at in model.graph.outputs)
+    together = np.inf if said.verdict in LOST else said.worst
+    return floats and alone <= _IMPRECISE and together > _FARTHER * alone
+
+
+def wrong_outputs(
+    model: PosedModel, answers: Sequence[Values], expected: Sequence[Values]
+) -> tuple[int, ...]:
+    """Return the places of the outputs by which a graph is wrong.
+
+    Args:
+        model: the graph with the values that it is given.
+        answers: the answer, (rows, *shape) for each result.
+        expected: what its operators answer one after the other, likewise.
+
+    """
+    rows = range(len(answers[0]))
+    found = []
+    for place, both in enumerate(zip(answers, expected, strict=True)):
+        if _are_equal(*both):
+            continue
+        among = [np.full(values.shape, at == place) for at, values in enumerate(answers)]
+        if _worst(_errors(model, answers, among, rows, expected)) > 1:
+            found.append(place)
+    return tuple(found)
 
 
 def _is_measured(graph: OperatorGraph) -> bool:
