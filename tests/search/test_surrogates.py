@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.goal import Find, Goal
@@ -76,7 +77,7 @@ def test_what_it_asks_for_is_all_that_it_reads_and_never_the_device(
     goal: Goal, ensemble: tuple[str, ...], has_original: bool, seed: Outcome, outcome: Outcome
 ) -> None:
     if not has_original and goal.find is Find.KERNEL:
-        seed = replace(seed, answers={Arm.TWIN: seed[Arm.TWIN]})
+        seed = structs.replace(seed, answers={Arm.TWIN: seed[Arm.TWIN]})
     surrogate = search_surrogate(goal, ensemble, seed)
     assert Arm.DEVICE not in surrogate.arms
     assert Arm.TWIN in surrogate.arms
@@ -142,7 +143,9 @@ def test_near_ties_never_count_for_what_compression_changed() -> None:
 def test_near_ties_count_only_where_the_other_side_would_be_strong_enough() -> None:
     surrogate = lasting(Goal(min_strength=0.2), TwinThenNearTieSurrogate.MIN_QUERIES_IF_EQUAL)
     assert not surrogate.decide(NEAR_TIE)
-    sure = replace(NEAR_TIE, answers={**NEAR_TIE.answers, Arm.ORIGINAL: answered(2.0, 1.0, 0.0)})
+    sure = structs.replace(
+        NEAR_TIE, answers={**NEAR_TIE.answers, Arm.ORIGINAL: answered(2.0, 1.0, 0.0)}
+    )
     assert surrogate.decide(sure)
 
 
@@ -180,7 +183,7 @@ def test_an_ensemble_follows_the_original_s_boundary_or_its_own_without_one(
 ) -> None:
     original, twin = outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
     assert search_surrogate(Goal(Find.KERNEL), MEMBERS, outcome).sides(outcome) == (original, twin)
-    alone = replace(outcome, answers={Arm.TWIN: twin})
+    alone = structs.replace(outcome, answers={Arm.TWIN: twin})
     first, second = search_surrogate(Goal(Find.KERNEL), MEMBERS, alone).sides(alone)
     assert first is twin
     assert any(second is one for one in outcome.members.values())

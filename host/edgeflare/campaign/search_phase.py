@@ -63,6 +63,7 @@ class SearchPhase:
         self._open: dict[int, Chain] = {}
         self._allowance = 0
         self._seconds_before = context.journal.times().wall
+        self._count = len(context.seed_ids)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""
@@ -145,8 +146,8 @@ class SearchPhase:
         seconds = self._seconds_before + context.stopwatch.wall
         context.observer.searched(
             Progress(
-                seeds=len(context.seed_ids),
-                deviating_seeds=len(context.seed_ids) - len(self._seeds),
+                seeds=self._count,
+                deviating_seeds=self._count - len(self._seeds),
                 ended=len(self._ended),
                 findings=sum(row.ended == "finding" for row in self._ended.values()),
                 queries=queries,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import floor, inf, sqrt
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,6 +66,13 @@ class Bounds:
             return False
         if self.max_linf is None and self.max_l2 is None:
             return True
+        if self._exact:
+            flat, home = input_.reshape(-1), seed.reshape(-1)
+            if self.max_linf is not None and cv2.norm(flat, home, cv2.NORM_INF) > self._most:
+                return False
+            # Squares of whole numbers add up to one in any order; OpenCV takes a root meanwhile.
+            squared = cv2.norm(flat, home, cv2.NORM_L2SQR) if self.max_l2 is not None else 0.0
+            return round(squared) <= self._most_squared
         change = np.subtract(input_, seed, dtype=self._wide)
         if (
             self.max_linf is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +35,7 @@ Repetition = Literal["same", "varied", "changed"]
 decide or fail alike; or another decision or failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """One mutated input to be evaluated on some arms.
 
     Attributes:
@@ -53,8 +53,7 @@ class Query:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedQuery:
+class EvaluatedQuery(msgspec.Struct, frozen=True):
     """The answers about one query.
 
     Attributes:
@@ -77,8 +76,7 @@ class EvaluatedQuery:
         return "same" if self.raw[Arm.DEVICE] == before.raw[Arm.DEVICE] else "varied"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The answers about one input.
 
     Attributes:
@@ -88,7 +86,7 @@ class Outcome:
     """
 
     answers: Mapping[Arm, Answer]
-    members: Mapping[str, Answer] = field(default_factory=dict)
+    members: Mapping[str, Answer] = msgspec.field(default_factory=dict)
 
     def __getitem__(self, arm: Arm) -> Answer:
         return self.answers[arm]

@@ -122,14 +122,16 @@ def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
 
     Args:
         db: the journal's.
-        made: the dataclass of such rows, with what each value may be in its annotations.
+        made: the type of such rows, with what each value may be in its annotations.
         values: values in the order of the fields; those that are left out have their defaults.
 
     Raises:
         DamagedDatabaseError: a value is of another type, or out of its range; names it.
 
     """
-    names = vars(made)["__dataclass_fields__"]  # what fields() asks, a million times
+    # What the functions ask that return the fields, a million times.
+    struct: Any = made
+    names = vars(made).get("__dataclass_fields__") or struct.__struct_fields__
     try:
         named = dict(zip(names, values, strict=False))
         return msgspec.convert(named, made, builtin_types=(bytes,))
@@ -192,8 +194,7 @@ def checked_about(db: Database, about: dict[str, Any]) -> dict[str, Any]:
     return about
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(msgspec.Struct, frozen=True):
     """What the arms answered about one input, as raw as they gave it.
 
     Attributes:

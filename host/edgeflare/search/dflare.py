@@ -24,8 +24,8 @@ Differences from the original
 A state is the answer of the compared arms: their probability vectors, concatenated. Whether one is
 new the paper asks a nearest-neighbour index, its published code FLANN. At the sizes of a chain, up
 to a few thousand states of a few dozen numbers, plain numpy is exact and faster: an index must be
-rebuilt as states arrive, while a mutant's nearest state is nearly always among the newest, which
-are compared first (`benchmarks/novelty.py`).
+rebuilt as states arrive, while a mutant's nearest state is nearly always among the newest, the last
+of all in most cases, which are compared first (`benchmarks/novelty.py`).
 """
 
 from __future__ import annotations
@@ -205,9 +205,12 @@ class SeenStates:
 
     def is_new(self, state: NDArray[np.float64]) -> bool:
         """Whether no state seen is within the threshold of `state`, of shape (length,)."""
-        split = max(0, self._count - _NEWEST)
-        newest, older = self._rows[split : self._count], self._rows[:split]
-        return self._is_apart(newest, state) and self._is_apart(older, state)
+        last, split = max(0, self._count - 1), max(0, self._count - _NEWEST)
+        return (
+            self._is_apart(self._rows[last : self._count], state)
+            and self._is_apart(self._rows[split:last], state)
+            and self._is_apart(self._rows[:split], state)
+        )
 
     def add(self, state: NDArray[np.float64]) -> None:
         """Add `state`, of shape (length,), to those seen."""

@@ -26,10 +26,11 @@ Acceptance = Callable[[Outcome], bool]
 def mutation_loop(start: Start, selection: Selection, accepts: Acceptance) -> SearchGenerator:
     """Return a search that mutates one input over and over."""
     candidate, names = start.seed, list[str]()
+    needed = start.goal.needed
     while True:
         operator = selection.choose()
         mutant = start.bounds.project(mutated(operator, candidate, start.rng), start.seed)
-        (outcome,) = yield (Query(mutant, start.goal.needed),)
+        (outcome,) = yield (Query(mutant, needed),)
         kind = start.goal.met(outcome)
         if kind is not None:
             return Trigger(mutant, kind, outcome, (*names, operator.name))
@@ -82,31 +83,43 @@ class MetropolisHastings:
         if self._last is None:
             self._last = int(self._rng.integers(len(self._pool)))
         else:
-            values = self._counts.values()
-            ranked = sorted(range(len(self._pool)), key=values.__getitem__, reverse=True)
+            values = self._counts.values
+            ranked = sorted(range(len(values)), key=values.__getitem__, reverse=True)
             self._last = ranked[draw_rank(len(ranked), ranked.index(self._last), self._rng)]
-        self._counts.selected[self._last] += 1
+        self._counts.select(self._last)
         return self._pool[self._last]
 
     def reward(self) -> None:
         """Count the operator last chosen as a success: its mutant was accepted."""
         if self._last is not None:
-            self._counts.accepted[self._last] += 1
+            self._counts.accept(self._last)
 
 
 class AcceptanceCounts:
-    """How often each operator of a pool was selected (N_op), and its mutant accepted (N_i)."""
+    """How often each operator of a pool was selected (N_op), and its mutant accepted (N_i).
+
+    Attributes:
+        values: ranking value of each operator, v = N_i / (N_op + 1e-7).
+
+    """
 
     def __init__(self, size: int) -> None:
-        self.selected = [0] * size
-        self.accepted = [0] * size
+        self._selected = [0] * size
+        self._accepted = [0] * size
+        self.values = [0.0] * size
 
-    def values(self) -> list[float]:
-        """Return each operator's ranking value v = N_i / (N_op + 1e-7)."""
-        return [
-            accepted / (selected + 1e-7)
-            for accepted, selected in zip(self.accepted, self.selected, strict=True)
-        ]
+    def select(self, operator: int) -> None:
+        """Count that an operator was selected, given its place in the pool."""
+        self._selected[operator] += 1
+        self._value(operator)
+
+    def accept(self, operator: int) -> None:
+        """Count that a mutant of an operator was accepted, given its place in the pool."""
+        self._accepted[operator] += 1
+        self._value(operator)
+
+    def _value(self, operator: int) -> None:
+        self.values[operator] = self._accepted[operator] / (self._selected[operator] + 1e-7)
 
 
 def draw_rank(count: int, previous: int, rng: np.random.Generator) -> int:

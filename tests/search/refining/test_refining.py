@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 
 from driving import SearchCase
@@ -69,7 +70,7 @@ def test_who_did_not_answer_about_the_trigger_does_not_stand_in() -> None:
     of = like_the_twin(bench())
     trigger = trigger_of(of, Goal())
     told = {arm: trigger.outcome[arm] for arm in (Arm.ORIGINAL, Arm.DEVICE)}
-    trigger = replace(trigger, outcome=replace(trigger.outcome, answers=told))
+    trigger = replace(trigger, outcome=structs.replace(trigger.outcome, answers=told))
     refinement = TriggerRefinement(trigger, of.start(Goal()), 10)
     assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
@@ -116,7 +117,7 @@ def test_what_is_kept_deviates_on_the_device_and_is_better() -> None:
     refinement = trial_of(of, Goal())
     found = refinement.at_trigger()
     host = {arm: found.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN)}
-    seen = replace(found, outcome=replace(found.outcome, answers=host))
+    seen = replace(found, outcome=structs.replace(found.outcome, answers=host))
     before = refinement.trigger
 
     assert not kept(refinement, of, seen, better=False)
@@ -133,7 +134,7 @@ def test_a_host_that_is_contradicted_again_and_again_is_no_longer_heard() -> Non
     refinement = trial_of(of, Goal())
     found = refinement.at_trigger()
     host = {arm: found.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN)}
-    seen = replace(found, outcome=replace(found.outcome, answers=host))
+    seen = replace(found, outcome=structs.replace(found.outcome, answers=host))
     for _ in range(PATIENCE):
         assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.TWIN), ())
         assert not kept(refinement, contradicting(of), seen, better=True)

@@ -99,14 +99,14 @@ class PublishedSelection:
         """Choose the next operator."""
         count = len(self._pool)
         ties = self._rng.random(count)
-        ranked = sorted(zip(self._counts.values(), ties, range(count), strict=True), reverse=True)
+        ranked = sorted(zip(self._counts.values, ties, range(count), strict=True), reverse=True)
         *_, self._last = ranked[draw_rank(count, PREVIOUS_RANK, self._rng)]
-        self._counts.selected[self._last] += 1
+        self._counts.select(self._last)
         return self._pool[self._last]
 
     def reward(self) -> None:
         """Count the operator last chosen as a success: its mutant was accepted."""
-        self._counts.accepted[self._last] += 1
+        self._counts.accept(self._last)
 
 
 class PublishedAcceptance:
