@@ -27,8 +27,11 @@ def diverted_stderr(to: int | None = None) -> Iterator[None]:
     sys.stderr.flush()
     before = os.dup(STDERR)
     try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno() if to is None else to, STDERR)
+        if to is None:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), STDERR)
+        else:
+            os.dup2(to, STDERR)
         yield
     finally:
         sys.stderr.flush()

@@ -34,6 +34,9 @@ from edgeflare.run.run_document import to_json
 from edgeflare.run.run_journal import HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
 
+_FIRST_BATCH = 16
+"""The most inputs in a batch before the speed of the devices is known."""
+
 _Inputs = list[tuple[int, int, Input]]
 """Seed ids, repetitions and inputs of a batch."""
 
@@ -44,7 +47,6 @@ def evaluate_inputs(
     rounds: Iterable[Sequence[tuple[int, int]]],
     load: Callable[[int], Input],
     *,
-    largest_batch: int = 16,
     members: tuple[str, ...] = (),
     record: Callable[[int, EvaluatedQuery], None] = lambda _seed_id, _evaluated: None,
     end_batch: Callable[[], None] = lambda: None,
@@ -56,25 +58,28 @@ def evaluate_inputs(
         role: the role under which the journal keeps the answers.
         rounds: seed id and repetition of each input; no batch holds inputs of two rounds.
         load: returns the input of a seed id.
-        largest_batch: the most inputs in a batch; few, where the speed of the device is unknown.
         members: further members of the twin's ensemble to ask.
         record: writes more about an input, given its seed id, in the transaction of its answers.
         end_batch: writes more about a batch, at the end of that transaction.
 
     """
-    size = min(context.batch_size(0.0), largest_batch)
+    size = min(context.batch_size(0.0), _FIRST_BATCH)
     arms, reading = context.panel.arms, context.panel.reading
 
     def batches() -> Iterator[tuple[_Inputs, list[Query], list[int]]]:
-        for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):
-            if context.stopped():
-                return
-            inputs = [(seed_id, n, load(seed_id)) for seed_id, n in part]
-            queries = [Query(input_, arms, members) for _, _, input_ in inputs]
-            yield inputs, queries, [seed_id for seed_id, _ in part]
+        for left in rounds:
+            at = 0
+            while at < len(left):
+                if context.stopped():
+                    return
+                inputs = [(seed_id, n, load(seed_id)) for seed_id, n in left[at : at + size]]
+                queries = [Query(input_, arms, members) for _, _, input_ in inputs]
+                at += len(inputs)
+                yield inputs, queries, [seed_id for seed_id, _, _ in inputs]
 
     pipeline: Pipeline[_Inputs] = context.pipeline()
     for batch in pipeline.stream(batches()):
+        size = context.batch_size(batch.mean_seconds)
         answered = list(zip(batch.ticket, batch.evaluated, strict=True))
         with context.journal.transaction():
             context.journal.write_answers(
@@ -198,7 +203,7 @@ def evaluate_held_out(context: CampaignContext) -> bool:
     done = context.journal.answers("test").keys()
     missing = [(i, 0) for i in range(len(inputs)) if i not in done]
     evaluated = len(inputs) - len(missing)
-    for batch in evaluate_inputs(context, "test", [missing], lambda i: inputs[i], largest_batch=64):
+    for batch in evaluate_inputs(context, "test", [missing], lambda i: inputs[i]):
         evaluated += len(batch)
         context.observer.tested(evaluated, len(inputs))
     return evaluated == len(inputs)
@@ -219,8 +224,8 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
     if WITHOUT_RESET_KEY not in context.journal.about():
         found = context.without_reset()
         context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
-    known = _known(context)
-    missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
+    known, seed_ids = _known(context), context.seed_ids
+    missing = [seed_id for seed_id in seed_ids if seed_id not in known]
     outcomes = {seed_id: query.outcome for seed_id, query in known.items()}
     if context.screening is not None:
         return outcomes | _take(context, context.screening, missing)
@@ -233,7 +238,7 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         record=lambda seed_id, query: _record(context, seed_id, query.outcome),
     ):
         outcomes |= {seed_id: query.outcome for seed_id, query in batch}
-        context.observer.screened(len(outcomes), len(context.seed_ids))
+        context.observer.screened(len(outcomes), len(seed_ids))
     return outcomes
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import Arm
+from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
 from edgeflare.record.atomic_file import write_atomically
@@ -196,44 +196,51 @@ def count_duplicates(inputs: Iterable[Input], domain: Domain) -> dict[str, int]:
 def unmutated(journal: RunJournal, header: RunHeader) -> Unmutated:
     """Return the figures of the seeds and, where there are some, of the held-out inputs."""
     held_out = journal.about().get(HELD_OUT_KEY)
+    seeds = _evaluated(journal, header, "seed")
     return Unmutated(
-        seeds=_rate(journal, header, "seed", header.truths),
+        seeds=_rate(header, seeds, header.truths),
         test=_rate(
-            journal,
             header,
-            "test",
+            _evaluated(journal, header, "test"),
             Truths.from_json(header.arms[Arm.TWIN], held_out),
             held_out["path"],
         )
         if held_out
         else None,
-        systematic=_systematic(journal, header),
+        systematic=_systematic(header, seeds),
         without_reset=noted_without_reset(journal.about()),
     )
 
 
-def _systematic(journal: RunJournal, header: RunHeader) -> SystematicDifferences | None:
-    rows, labels = [rows[0] for rows in journal.answers("seed").values()], header.labels
+def _evaluated(journal: RunJournal, header: RunHeader, role: Role) -> dict[int, EvaluatedQuery]:
+    """Return what was answered first about each input of a role, by the id of its seed."""
+    rows = [rows[0] for rows in journal.answers(role).values()]
+    evaluated = from_rows(header.reading, rows)
+    return {row.seed_id: query for row, query in zip(rows, evaluated, strict=True)}
+
+
+def _systematic(
+    header: RunHeader, seeds: Mapping[int, EvaluatedQuery]
+) -> SystematicDifferences | None:
+    labels = header.labels
     return systematic_differences(
         header.reading,
         header.plan.goal.compared,
-        from_rows(header.reading, rows),
+        list(seeds.values()),
         header.classes,
-        None if labels is None else [labels[header.place(row.seed_id)] for row in rows],
+        None if labels is None else [labels[header.place(seed_id)] for seed_id in seeds],
     )
 
 
 def _rate(
-    journal: RunJournal,
     header: RunHeader,
-    role: Role,
+    evaluated: Mapping[int, EvaluatedQuery],
     truths: Truths,
     path: str | None = None,
 ) -> DeviationRate:
     goal = header.plan.goal.unmutated
-    rows = [rows[0] for rows in journal.answers(role).values()]
-    outcomes = [query.outcome for query in from_rows(header.reading, rows)]
-    known = [truths[row.seed_id] for row in rows]
+    outcomes = [query.outcome for query in evaluated.values()]
+    known = [truths[seed_id] for seed_id in evaluated]
     deviating = [goal.met(outcome) is not None for outcome in outcomes]
     by_tie = [
         deviates and goal.tied_deviation(outcome)
@@ -241,7 +248,7 @@ def _rate(
     ]
     harms = [harm_or_why_not(goal, *arguments) for arguments in zip(outcomes, known, strict=True)]
     labelled, right = right_by_arm(outcomes, known)
-    inputs, count = len(rows), sum(deviating)
+    inputs, count = len(outcomes), sum(deviating)
     low, high = exact_interval(count, inputs) if inputs else (0.0, 1.0)
     return DeviationRate(
         path=path,
@@ -267,9 +274,6 @@ def seeds_that_deviate(journal: RunJournal, header: RunHeader) -> list[int]:
         header: header of the run.
 
     """
-    rows = [rows[0] for rows in journal.answers("seed").values()]
-    return [
-        row.seed_id
-        for row, query in zip(rows, from_rows(header.reading, rows), strict=True)
-        if header.plan.goal.unmutated.met(query.outcome)
-    ]
+    goal = header.plan.goal.unmutated
+    evaluated = _evaluated(journal, header, "seed")
+    return [seed_id for seed_id, query in evaluated.items() if goal.met(query.outcome)]

@@ -333,4 +333,5 @@ class RunJournal(Journal):
 
 def _answers(db: Database, row: Sequence[Any]) -> AnswerRow:
     *known, failures, seconds = row
-    return checked_row(db, AnswerRow, (*known, stored_json(db, failures or "{}"), seconds))
+    read = {} if failures is None else stored_json(db, failures)
+    return checked_row(db, AnswerRow, (*known, read, seconds))

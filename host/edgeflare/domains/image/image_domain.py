@@ -286,14 +286,14 @@ def _from_folder(
         raise UserError(
             f"seeds {path}: the folder has no image files ({', '.join(IMAGE_SUFFIXES)})"
         )
-    images = []
-    for file in found.files:
+    images = np.empty((len(found.files), *shape), np.uint8)
+    for at, file in enumerate(found.files):
         image = _decode(file, shape[2])
         if image.shape != shape:
             _refuse_misfit(str(file), image.shape, shape, resize)
             image = resized(image, *shape[:2], resize)
-        images.append(image)
-    return Seeds(np.stack(images), None, found.names, ids=found.ids, folders=found.folders)
+        images[at] = image
+    return Seeds(images, None, found.names, ids=found.ids, folders=found.folders)
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
