@@ -18,6 +18,7 @@ from edgeflare.conform.findings.known_issues import (
     known_issues,
     named_version,
     read_issues,
+    shipped_issue_files,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import Setting
@@ -28,6 +29,12 @@ SYMPTOMS: Sequence[Symptom] = (
     *("wrong values", "biased", "not finite", "wrong shape", "crash", "hang"),
 )
 PROBED = [one for one in known_issues() if one.probe and "refused" not in one.symptoms]
+
+
+def test_what_is_shipped_is_what_a_user_may_write() -> None:
+    read = [issue for path in shipped_issue_files() for issue in read_issues(path)]
+    assert read == [*known_issues()]
+    assert len(read) > 50
 
 
 def settings_of(issue: KnownIssue) -> dict[str, Setting]:

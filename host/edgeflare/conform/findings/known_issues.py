@@ -152,12 +152,18 @@ class KnownIssue:
         for type_ in self.types:
             if type_ not in types:
                 raise UserError(f"types has {type_!r}: write some of {', '.join(types)}")
-            try:
-                condition = FaultCondition.parsed(self.condition)
-            except ValueError as error:
-                raise UserError(f"condition: {error}") from None
-            if fault := condition_fault((operator, type_), condition):
-                raise UserError(f"condition: {fault}")
+        try:
+            FaultCondition.parsed(self.condition)
+        except ValueError as error:
+            raise UserError(f"condition: {error}") from None
+
+    @property
+    def unmet_condition(self) -> str | None:
+        """Why no model of its operator can meet its condition; None where one may."""
+        operators = self.operator.split(THEN) if self.operator else []
+        condition = FaultCondition.parsed(self.condition)
+        cells = [(operator, type_) for operator in operators for type_ in self.types]
+        return next(filter(None, (condition_fault(cell, condition) for cell in cells)), None)
 
     @property
     def is_probed(self) -> bool:
@@ -277,11 +283,23 @@ def _preference(issue: KnownIssue) -> tuple[int, bool, bool]:
 
 
 def read_issues(path: Path) -> tuple[KnownIssue, ...]:
-    """Return the entries of a file, in their order.
+    """Return the entries of a file that a user may have written, in their order.
 
     Raises:
         UserError: see `read_tables`; or there are too many, or one says something else than it may.
 
+    """
+    issues = _entries(path)
+    for number, issue in enumerate(issues, 1):
+        if fault := issue.unmet_condition:
+            raise UserError(f"{path}: table {number}: condition: {fault}")
+    return issues
+
+
+def _entries(path: Path) -> tuple[KnownIssue, ...]:
+    """Return the entries of a file, whose conditions are not held to models of their operators.
+
+    That draws models of each operator, which took three quarters of the time.
     """
     tables = read_tables(path, TABLES)
     if len(tables) > _MOST_ISSUES:
@@ -318,11 +336,23 @@ def known_issues() -> tuple[KnownIssue, ...]:
         UserError: see `read_issues`.
 
     """
-    return tuple(issue for path in issue_files() for issue in read_issues(path))
+    shipped = (issue for path in shipped_issue_files() for issue in _entries(path))
+    own = (issue for path in _own_issue_files() for issue in read_issues(path))
+    return (*shipped, *own)
 
 
 def issue_files() -> Iterator[Path]:
     """Yield the files that are read, those that are shipped first."""
-    own = Path(os.path.expanduser("~/.config/edgeflare/known_issues"))
-    for folder in (*shipped_folders("known_issues", "known_issues"), own):
+    yield from shipped_issue_files()
+    yield from _own_issue_files()
+
+
+def shipped_issue_files() -> Iterator[Path]:
+    """Yield the files that are shipped, which a test holds to what `read_issues` refuses."""
+    for folder in shipped_folders("known_issues", "known_issues"):
         yield from sorted(folder.glob("*.toml"))
+
+
+def _own_issue_files() -> Iterator[Path]:
+    own = Path(os.path.expanduser("~/.config/edgeflare/known_issues"))
+    yield from sorted(own.glob("*.toml"))
