@@ -20,7 +20,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from refinement import LOOP, ROUNDS, models_of, output, spent
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+
+from invocation_loop import LOOP, ROUNDS, models_of, output, spent
 
 NOISE = 8
 """Gray levels by which a value changes, at most."""
