@@ -27,13 +27,16 @@ pytestmark = pytest.mark.whitebox
 PIXELS = 16
 
 
-def network(scale: float = 1.0, hidden: int = 8, noise: float = 0.0) -> bytes:
+def network(
+    scale: float = 1.0, hidden: int = 8, noise: float = 0.0, *, quantized: bool = False
+) -> bytes:
     """Scores of the second class are the sum of 8 pixels less that of the others.
 
     Args:
         scale: of the hidden layer.
         hidden: how many neurons it has, an even number.
         noise: by how much weights are off.
+        quantized: whether it computes in int8.
 
     """
     rng = np.random.default_rng(0)
@@ -48,7 +51,8 @@ def network(scale: float = 1.0, hidden: int = 8, noise: float = 0.0) -> bytes:
         ChainStep("scores", "FULLY_CONNECTED", ("first",), (1, 2), last, np.zeros(2, np.float32)),
         ChainStep("end", "SOFTMAX", ("scores",), (1, 2)),
     ]
-    return write_tflite(steps, (1, 4, 4, 1))
+    ranges = {"image": (0.0, 1.0), "first": (0.0, 16.0), "scores": (-64.0, 64.0), "end": (0.0, 1.0)}
+    return write_tflite(steps, (1, 4, 4, 1), ranges if quantized else None)
 
 
 def images(count: int, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -78,7 +82,7 @@ def write_pair(folder: Path, *, labelled: bool = True) -> Path:
         "early": network(noise=2.0),
         "late": network(scale=2.0),
         "other": network(hidden=4),
-        "timid": network(scale=0.001),
+        "quantized": network(quantized=True),
     }.items():
         (folder / f"{name}.tflite").write_bytes(checkpoint)
     return folder
@@ -146,6 +150,7 @@ def test_a_repaired_model_stands_more_attacks(
     ("options", "why"),
     [
         (("--checkpoints", "other.tflite"), "structure is not that of the original"),
+        (("--checkpoints", "quantized.tflite"), "from operator 0 on (3 and 3 operators)"),
         (("--checkpoints", "gone.tflite"), "there is no model file"),
         (("--checkpoints", "late.tflite", "--resume"), "a repair by --checkpoints stores nothing"),
         (("--checkpoints", "late.tflite", "--robustness"), "is attacked anyway"),

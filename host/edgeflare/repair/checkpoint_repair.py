@@ -26,7 +26,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.run_pair import DEFAULT_TASK
-from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.device_judgement import opened_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
@@ -122,8 +122,8 @@ def planned_by_checkpoints(pair: Pair, profiles: Sequence[Profile], request: Rep
         repair = _opened(pair, profiles, request, stack)
     names = ", ".join(profile.name for profile in profiles)
     return (
-        f"{repair.split.sizes}. Candidates: {', '.join(_CANDIDATES)}, by"
-        f" {len(repair.checkpoints)} checkpoints and by labels; on {names}."
+        f"{repair.split.sizes}. Checkpoints: {len(repair.checkpoints)}. Candidates:"
+        f" {', '.join(_CANDIDATES)}; on {names}."
     )
 
 
@@ -160,17 +160,8 @@ def _opened(
 
 def _require_same_structure(checkpoint: Graph, original: Graph) -> None:
     """Refuse a checkpoint whose operators are not those of the original, in kind and shape."""
-    sides = [
-        [
-            (
-                operator.name,
-                [graph.tensors[tensor].shape for tensor in operator.inputs if tensor >= 0],
-                [graph.tensors[tensor].shape for tensor in operator.outputs],
-            )
-            for operator in graph.operators
-        ]
-        for graph in (checkpoint, original)
-    ]
+    both = checkpoint, original
+    sides = [[_form(graph, operator) for operator in graph.operators] for graph in both]
     if sides[0] == sides[1] and checkpoint.inputs == original.inputs:
         return
     counts = [len(side) for side in sides]
@@ -181,6 +172,12 @@ def _require_same_structure(checkpoint: Graph, original: Graph) -> None:
         f" {original.source}, from operator {other} on ({counts[0]} and {counts[1]} operators):"
         " give checkpoints of the original's own training, converted as it was"
     )
+
+
+def _form(graph: Graph, operator: GraphOp) -> tuple[str, list[tuple[tuple[int, ...], str]]]:
+    """Return an operator's name, and the shapes and types of what it reads and writes."""
+    tensors = [graph.tensors[at] for at in (*operator.inputs, *operator.outputs) if at >= 0]
+    return operator.name, [(tensor.shape, tensor.dtype) for tensor in tensors]
 
 
 @dataclass(frozen=True, slots=True)
