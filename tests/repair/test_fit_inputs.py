@@ -21,7 +21,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fit_inputs import network_to_fit
+from edgeflare.repair.fit_inputs import further_inputs, network_to_fit
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import network_inputs
@@ -31,6 +31,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     WIDE,
     known_labels,
     line_inputs,
+    split_seeds,
 )
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_requirements import original_file
@@ -153,6 +154,20 @@ def test_what_differs_by_degrees_has_mixtures_of_two_seeds(
     assert len({one.tobytes() for one in mixed}) == len(mixed) == 10
     assert mixed.min() >= every[1:].min()
     assert mixed.max() <= every[1:].max()
+
+
+def test_further_inputs_are_of_the_seeds_to_fit_with_and_the_same_in_each_run() -> None:
+    with opened(EXAMPLE) as known:
+        labels = known_labels(known)
+        split = split_seeds(labels, np.random.default_rng(0))
+        original = (EXAMPLE / "original.tflite").read_bytes()
+        drawn = [further_inputs(known, original, labels, split, seed) for seed in (0, 0, 1)]
+        (rows, real), (again, _), (others, _) = (further(60) for further in drawn if further)
+        seeds = known.panel.rows(Arm.TWIN, known.seeds.inputs[split.fit], split.fit.tolist())
+        assert (rows == again).all()
+        assert (rows != others).any()
+        assert len(rows) == len(real) == 60
+        assert sum(any((row == seed).all() for seed in seeds) for row in rows) >= 10
 
 
 def repaired(folder: Path, out: Path) -> RepairOutcome:

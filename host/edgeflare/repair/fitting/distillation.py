@@ -27,7 +27,7 @@ from edgeflare.repair.fitting.gradient_descent import (
     tuned_parameters,
 )
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.whitebox.array_library import jnp
+from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.operator_translation import Array
 
 LEAST_INPUTS = 200
@@ -39,12 +39,15 @@ _INPUTS = 6000
 MOST_STEPS = 600
 """Steps at most."""
 
-_MULTIPLICATIONS = 1.6e11
-"""Multiplications of all forward passes together, beyond which there are fewer steps."""
+_WORK = 5e11
+"""Multiplications of all steps together beyond which there are fewer, and for each number that is
+rounded as many as take the time of that, `_ROUNDING`: a minute of processor time or less."""
+
+_ROUNDING = 500
 
 _LEAST_STEPS = 100
 
-_RATE, _BIAS_RATE, _RANGE_RATE = 0.01, 0.005, 0.0005
+_RATE, _BIAS_RATE, _RANGE_RATE = 0.003, 0.002, 0.0002
 
 
 def fit_distillation(
@@ -142,15 +145,16 @@ def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
 def _difference(kind: str, made: Array, wanted: Array, variance: float) -> Array:
     """Return how far answers, (n, ...), are from those that are wanted.
 
-    Of choices it is the squared error of the lead of the best over the second, weighted by how near
-    the two are: only there may another one win. So what all choices share plays no part, and logits
-    that are far apart may be clipped.
+    Of choices it is the variance of their errors by the probabilities that are wanted: twice the
+    divergence of the probabilities where errors are small, whose Hessian by the logits it has. So
+    what all choices share plays no part, and logits of what is improbable may be clipped.
     """
     wanted = wanted.reshape(made.shape)
     if kind == "choices":
-        best = jnp.argsort(wanted, axis=-1)[..., -2:]
-        given, lead = (jnp.diff(jnp.take_along_axis(values, best, -1)) for values in (made, wanted))
-        return (jnp.exp(-lead) * jnp.square(given - lead)).mean()
+        probable = jax.nn.softmax(wanted)
+        errors = made - wanted
+        errors -= (probable * errors).sum(axis=-1, keepdims=True)
+        return (probable * jnp.square(errors)).sum(axis=-1).mean()
     if kind == "truths":
         return (jnp.exp(-jnp.abs(wanted)) * jnp.square(made - wanted)).mean()
     return jnp.square(made - wanted).mean() / variance
@@ -174,13 +178,13 @@ def _inputs(network: QuantizedNetwork) -> tuple[NDArray[np.generic], NDArray[np.
 
 def _steps(student: FakeQuantizedNetwork) -> int:
     """Return how many steps are taken: fewer of a large network, which takes longer for each."""
-    once = sum(_multiplications(student.graph, layer) for layer in student.layers)
-    return int(np.clip(_MULTIPLICATIONS / (max(once, 1) * BATCH), _LEAST_STEPS, MOST_STEPS))
+    once = sum(_work(student.graph, layer) for layer in student.layers)
+    return int(np.clip(_WORK / (once * BATCH), _LEAST_STEPS, MOST_STEPS))
 
 
-def _multiplications(graph: Graph, one: GraphOp) -> int:
-    """Return the multiplications of an operator with weights, as of a convolution."""
+def _work(graph: Graph, one: GraphOp) -> int:
+    """Return what an operator costs, in multiplications."""
+    made = graph.tensors[one.outputs[0]]
     if one.name not in WEIGHTED:
-        return 0
-    weights, made = graph.tensors[one.inputs[1]], graph.tensors[one.outputs[0]]
-    return made.size * weights.size // made.shape[-1]
+        return made.size * _ROUNDING
+    return made.size * (_ROUNDING + graph.tensors[one.inputs[1]].size // made.shape[-1])
