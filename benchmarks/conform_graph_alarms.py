@@ -3,8 +3,9 @@
     python benchmarks/conform_graph_alarms.py [DEVICE...] [--graphs 1500] [--rng-seed 0]
 
 Half of the graphs are drawn at random, of up to ten operators, and half are trees of pairs, of all
-operators in all types. Each device runs them in a real agent. What fails is cut to the least graph
-and printed, with the issue that it is known as; what is not known is a false alarm, or a new fault.
+operators in all types. Each device runs them in a real agent, and has all of them take turns, in
+two shapes and by two signatures, where its kernels can. What fails is cut to the least graph and
+printed, with the issue that it is known as; what is not known is a false alarm, or a new fault.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.findings.known_issues import KnownFaults, known_issues
 from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_findings import GraphFindings
-from edgeflare.conform.graphs.graph_verdict import judge_graphs
+from edgeflare.conform.graphs.graph_turns import turn_pairs
+from edgeflare.conform.graphs.graph_verdict import TURNS, judge_graphs
 from edgeflare.conform.graphs.operator_variants import OperatorVariants
 from edgeflare.conform.graphs.pair_trees import PairTrees
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
@@ -85,9 +87,12 @@ def _try(opened: OpenedConformance, models: list[PosedModel]) -> None:
         runtime=(device.runtime, device.runtime_version),
     )
     operators = sum(len(model.graph.nodes) for model in models)
+    able = [turns for turns in TURNS.values() if opened.arms[0].taking_turns(turns) is not None]
+    turned = Counter(turns for model in models for turns in turn_pairs(model, able))
     print(
         f"{device.kernels} kernels: {len(models)} graphs of"
         f" {operators} operators in {time.monotonic() - began:.0f} s: {dict(verdicts)},"
+        f" in turns {dict(turned)},"
         f" {len(findings.keys)} findings",
         flush=True,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conforming import ExactArm
-from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, Turns
 from edgeflare.conform.findings.issue_probes import GraphProbe, ProbedOperator
 from edgeflare.conform.findings.known_issues import KnownIssue, known_issues
 from edgeflare.conform.graphs.graph_arrangement import arrangement
@@ -24,7 +24,7 @@ SQUARED = ProbedOperator("MUL", "float32", {"shape": (2, 3)}, ("x", "x"))
 def test_what_is_shipped_hangs_together_as_its_entry_says(issue: KnownIssue) -> None:
     assert issue.graph is not None
     graph = probed_graph(issue.graph).graph
-    assert set(issue.wired) <= set(arrangement(graph))
+    assert set(issue.wired) <= set(arrangement(graph, invocation_told(issue.wired)))
     names = " then ".join(node.operator for node in graph.nodes)
     assert issue.operator in ("", names)
 
@@ -66,6 +66,34 @@ def test_a_graph_is_judged_in_the_order_of_invocations_in_which_it_was_found() -
     assert judged_on(rising, _Remembering()).verdict == "right"
     assert judged_on(rising, _Remembering(), other).symptom == "wrong values"
     assert judged_on(rising, ExactArm(), other).verdict == "right"
+
+
+class _Settled(ExactArm):
+    """A device that takes turns, and computes each as the one before."""
+
+    def taking_turns(self, turns: Turns) -> ExactArm | None:
+        in_turn = super().taking_turns(turns)
+        return None if in_turn is None else _InLastTurn(in_turn)
+
+
+class _InLastTurn(ExactArm):
+    def __init__(self, sound: ExactArm) -> None:
+        super().__init__(sound.name)
+        self._sound = sound
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        (answer,) = self._sound.run([model])
+        first, second, _ = answer.outputs
+        return ModelAnswer((first, second, first + 1))
+
+
+def test_a_probe_is_invoked_as_its_issue_is_wired() -> None:
+    probe = GraphProbe((SQUARED,), ("0",))
+    for wired in ("invoked in two shapes in turn", "invoked by two signatures in turn"):
+        issue = KnownIssue("keeps", symptoms=("wrong values",), wired=(wired,), graph=probe)
+        assert probed_issues([issue], _Settled())[0].outcome == "shows"
+        assert probed_issues([issue], ExactArm())[0].outcome == "right"
+        assert probed_issues([replace(issue, wired=())], _Settled())[0].outcome == "right"
 
 
 @pytest.mark.parametrize(

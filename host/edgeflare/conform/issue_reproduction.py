@@ -1,6 +1,7 @@
 """Known issues reproduced on kernels: the probe of each, judged by exact arithmetic.
 
-A probe of several operators is held to these one by one on the same kernels.
+A probe of several operators is held to these one by one on the same kernels, invoked as the issue's
+arrangement says.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.findings.issue_probes import RESULT, GraphProbe, IssueProbe, ProbedOperator
 from edgeflare.conform.findings.known_issues import KnownIssue
 from edgeflare.conform.graphs.graph_builder import GraphBuilder
-from edgeflare.conform.graphs.graph_verdict import judged_on
+from edgeflare.conform.graphs.graph_verdict import invocation_told, judged_on
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.rounds.draft_verdict import posed
 from edgeflare.conform.runtime_arms import judged_alone
@@ -75,7 +76,7 @@ def _probed(issue: KnownIssue, arm: KernelArm) -> ProbedIssue:
             graph, times = probed_graph(issue.graph), issue.graph.times
         except UserError as error:
             raise UserError(f"{issue.name}: {error}") from None
-        judge = partial(judged_on, graph, arm)
+        judge = partial(judged_on, graph, arm, invocation_told(issue.wired))
     elif issue.probe is not None:
         times = issue.probe.times
         judge = partial(judged_alone, *probe_model(issue.operator, issue.probe), arm)
