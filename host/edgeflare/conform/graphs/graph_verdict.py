@@ -138,6 +138,8 @@ def _judged_once(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
         several = [models[at] for at in places]
         expected = [found[at].expected for at in places]
         judged = judge_wholes(several, expected, arms, invocation)
+        if invocation == _THREADED:
+            judged = _confirmed_on_threads(several, judged, arms)
         for at, (said, answers) in zip(places, judged, strict=True):
             found[at] = replace(found[at], judgement=said, invocation=invocation, answers=answers)
             if found[at].fails and invocation != _KEPT:
@@ -168,6 +170,27 @@ def wrong_places(
     return wrong_outputs(model, answer.outputs, expected)
 
 
+def _confirmed_on_threads(
+    models: Sequence[PosedModel], judged: Sequence[JudgedWhole], arms: Sequence[KernelArm]
+) -> list[JudgedWhole]:
+    """Hold graphs that fail on other threads to their operators one by one on as many threads.
+
+    On several threads a kernel may add in another order, and what follows may cancel all but that.
+    """
+    threaded, found = arms[0].on_other_threads(), list(judged)
+    if threaded is None:
+        return found
+    failing = [at for at, (said, _) in enumerate(found) if said is not None and said.is_finding]
+    traces = traced([models[at] for at in failing], threaded)
+    for at, trace in zip(failing, traces, strict=True):
+        expected = trace.expected(models[at].graph)
+        if expected is None:
+            found[at] = None, {}
+        else:
+            (found[at],) = judge_wholes([models[at]], [expected], arms, _THREADED)
+    return found
+
+
 def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") -> KernelJudgement:
     """Return whether a graph answers on some kernels as its operators one by one there.
 
@@ -180,7 +203,8 @@ def judged_on(model: PosedModel, arm: KernelArm, invocation: Invocation = "") ->
         InfrastructureError: the arm is lost.
 
     """
-    (trace,) = traced([model], arm)
+    threaded = arm.on_other_threads() if invocation == _THREADED else None
+    (trace,) = traced([model], threaded or arm)
     if (expected := trace.expected(model.graph)) is None:
         detail = next(iter(trace.failures.values())).detail
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
