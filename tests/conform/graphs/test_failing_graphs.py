@@ -102,3 +102,18 @@ def test_what_a_finding_explains_is_set_aside_and_what_it_does_not_is_left() -> 
     assert graphs.take(counted=True) == [besides]
     assert graphs.take(counted=True) == [crash]  # each trial of it costs a process
     assert graphs.take(counted=True) == []
+
+
+def test_a_crash_is_shrunk_behind_the_first_others_and_before_the_rest() -> None:
+    graphs = FailingGraphs()
+    for second in MANY:
+        for first in MANY[:6]:
+            nodes = [(first, (0,), (1,)), (second, (1,), (2,))]
+            graphs.add([_failing(nodes, (1, 2), (0,))])
+    graphs.add(
+        [_failing([(each, (0,), (1,)), ("PAD", (1,), (2,))], (1, 2), (), "crash") for each in MANY]
+    )
+    taken = [graphs.take(counted=True) for _ in range(4)]
+    crash = [any(one.said.symptom == "crash" for one in several) for several in taken]
+    assert crash == [False, True, False, True]
+    assert len(taken[1]) < len(taken[0])

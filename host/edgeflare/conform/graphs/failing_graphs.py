@@ -40,6 +40,9 @@ _ALIKE_FINDINGS: Final = 3
 """Findings that are alike but for one operator, after which a graph that differs from them by that
 operator, too, is shrunk behind others."""
 
+_ORDINARY_EACH: Final = _TOGETHER // _TOGETHER_DEAR
+"""Other graphs that are shrunk for each of which each trial is dear."""
+
 _Use = tuple[object, ...]
 """How one operator is used in a graph, by what reads what it makes, or by whose result it reads."""
 
@@ -129,14 +132,16 @@ class FailingGraphs:
     def take(self, *, counted: bool) -> list[FailingGraph]:
         """Return graphs to be shrunk next, beside each other; empty where none are left.
 
-        Those come last of which each trial is dear.
+        Some of which each trial is dear come behind the first others: a process that dies is the
+        worst of findings, and all of them would leave no time for others.
 
         Args:
             counted: whether those that count, or the others.
 
         """
         waiting = [one for one in self._waiting if one.failing.said.counted == counted]
-        for dear in (False, True):
+        dear_first = self._dear * _ORDINARY_EACH < self.chosen - self._dear
+        for dear in (dear_first, not dear_first):
             among = [one for one in waiting if one.is_dear == dear]
             if taken := self._taken(among, dear=dear):
                 return taken
