@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.campaign import refinement_phase
 from edgeflare.campaign.refinement_phase import KEPT_STRENGTH
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.core.goal import Find, Goal
@@ -114,8 +115,8 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
 
 
 def test_a_gate_is_decided_alike_by_fewer_queries(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole", within=20.0, shrink=80)
-    gate = laboratory.run("gate", within=20.0, shrink=80, refine="gate")
+    whole = laboratory.run("whole", within=25.0, shrink=80)
+    gate = laboratory.run("gate", within=25.0, shrink=80, refine="gate")
     assert [one["within"] for one in gate["findings"]] == [
         one["within"] for one in whole["findings"]
     ]
@@ -123,6 +124,21 @@ def test_a_gate_is_decided_alike_by_fewer_queries(laboratory: Laboratory) -> Non
     assert gate["totals"]["refine_queries"] < whole["totals"]["refine_queries"]
     for one, other in zip(gate["findings"], whole["findings"], strict=True):
         assert one["within"] or one["sha256"] == other["sha256"]
+
+
+def test_only_what_reports_show_first_is_refined_also_where_the_run_goes_on(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refinement_phase, "SHOWN", 3)
+    plain = laboratory.run("plain")["findings"]
+    shown = laboratory.run("shown", shrink=80, refine="shown")
+    refined = [one for one in shown["findings"] if one["refined"]]
+    assert len(refined) == 3 < len(plain)
+    strongest = sorted(plain, key=lambda one: -one["strength"])[:3]
+    assert {one["seed_id"] for one in refined} == {one["seed_id"] for one in strongest}
+    monkeypatch.setattr(refinement_phase, "SHOWN", 5)  # what was chosen once stays so
+    resumed = laboratory.run("shown", shrink=80, refine="shown", resume=True)
+    assert untimed(resumed) == untimed(shown)
 
 
 def test_progress_is_of_all_findings_whatever_has_ended(laboratory: Laboratory) -> None:

@@ -47,7 +47,7 @@ def test_lines_say_the_time_that_is_left() -> None:
     assert said.getvalue().splitlines() == [
         "search 1/40 · 1 found · 100 queries · 100/s · time left unknown",
         "search 40/40 · 40 found · 4,000 queries · 10/s",
-        "refine 40/40 · 2,400 queries",
+        "refining 40/40 · 2,400 queries",
         "verify 3/3",
     ]
 

@@ -112,7 +112,7 @@ def test_findings_are_refined_and_the_report_says_so(tmp_path: Path) -> None:
         assert finding["strength"] >= finding["refined"]["strength_before"] - 1e-9
         assert (folder / finding["image"]).is_file()
         assert (folder / finding["refined"]["image_before"]).is_file()
-    assert any(line.startswith("refine ") for line in said.err.splitlines())
+    assert any(line.startswith("refining ") for line in said.err.splitlines())
     assert "refined" in said.out
 
 

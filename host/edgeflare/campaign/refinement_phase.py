@@ -7,7 +7,7 @@ strength .3 or more, where 300 queries of strengthening showed that 9 of 20 reac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,18 +17,23 @@ from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import RefinementProgress
-from edgeflare.core.answer import FAILURES
+from edgeflare.core.answer import FAILURES, Answer
 from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome, Query
+from edgeflare.run.harm import harm_of, rank_of_harm
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.nearness import is_near
-from edgeflare.run.plan import Plan
+from edgeflare.run.plan import SHOWN, Plan
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strengthen import strengthen
 
 FOLDER = "refined"
+
+CHOSEN_KEY = "refined_findings"
+"""The key of `about` under which the journal keeps which findings are refined, if not all are: the
+rank of the harm, the strength below 0 and the seed of each."""
 
 OPEN = 64
 """Findings that are refined at once: each asks about four inputs at a time or more, and remembers
@@ -108,10 +113,11 @@ class RefinementPhase:
         done = context.journal.refinements()
         self._ended_queries = sum(row.queries for row in done.values())
         self._ended = len(done)
+        chosen = _chosen(context, seeds)
         self._under_way = {
             row.seed_id: _Refinement(row)
             for row in context.journal.triggers().values()
-            if row.seed_id in seeds and row.seed_id not in done and row.kind not in FAILURES
+            if row.seed_id in chosen and row.seed_id not in done
         }
 
     @property
@@ -192,7 +198,7 @@ class RefinementPhase:
     def _near_enough(self, seed: Input) -> Callable[[Input], bool] | None:
         """Return what tells that an input is as near as the gate asks; None if all is spent."""
         plan, domain = self._context.plan, self._context.domain
-        if plan.refine == "all":
+        if plan.refine != "gate":
             return None
         return lambda input_: bool(is_near(plan, domain.nearness_db(input_, seed)))
 
@@ -227,6 +233,37 @@ class RefinementPhase:
                 strengthen_seconds=after.seconds - shown.seconds,
             )
         )
+
+
+def note_chosen(
+    context: CampaignContext, truth: Answer | None, seed_id: int, trigger: Trigger
+) -> None:
+    """Note a finding in the journal as one that is refined, if reports show it first so far.
+
+    Answers of searches that have ended are not kept, so this is told while the search goes on.
+
+    Args:
+        context: the campaign.
+        truth: what is right for the seed; None where that is not known.
+        seed_id: the seed of the finding.
+        trigger: the finding.
+
+    """
+    if trigger.kind in FAILURES:
+        return
+    harm = harm_of(context.plan.goal, trigger.outcome, truth)
+    strength = context.plan.goal.strength(trigger.outcome) or 0.0
+    first = context.journal.about().get(CHOSEN_KEY, [])
+    first = sorted([*first, [rank_of_harm(harm), -strength, seed_id]])[:SHOWN]
+    context.journal.note(CHOSEN_KEY, first)
+
+
+def _chosen(context: CampaignContext, seeds: Container[int]) -> Sequence[int]:
+    """Return the seeds of the findings that are refined: all, or those that reports show first."""
+    if context.plan.refine == "shown":
+        return [seed_id for *_, seed_id in context.journal.about().get(CHOSEN_KEY, [])]
+    rows = context.journal.triggers().values()
+    return [row.seed_id for row in rows if row.seed_id in seeds and row.kind not in FAILURES]
 
 
 def _strength_to_keep(plan: Plan, before: float, reached: float) -> float:

@@ -11,13 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain, chain_generator
 from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.refinement_phase import note_chosen
 from edgeflare.core.query import Outcome
+from edgeflare.core.truths import Truths
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
+from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Donor, Start
 from edgeflare.search.strategy_registry import find_strategy
@@ -158,11 +162,17 @@ class SearchPhase:
             )
         )
 
+    @cached_property
+    def _truths(self) -> Truths:
+        return RunHeader.from_json(self._context.journal.about()).truths
+
     def _end(self, chain: Chain, ended: Ended) -> None:
         context = self._context
         trigger = chain.trigger
         if trigger is not None:
             store_trigger(context, FOLDER, chain.seed_id, trigger)
+            if context.plan.refine == "shown":
+                note_chosen(context, self._truths[chain.seed_id], chain.seed_id, trigger)
         row = chain.row(ended)
         context.journal.end_chain(row)
         self._ended[chain.seed_id] = row

@@ -119,7 +119,7 @@ class ProgressDisplay(ABC):
         left = self._left["refine"].refined(progress)
         note = f"{progress.ended_queries + progress.open_queries:,} queries"
         note = f"{note} · {left}" if left else note
-        self._show(_Shown.of("refine", progress.ended, progress.findings, note))
+        self._show(_Shown.of("refining", progress.ended, progress.findings, note))
 
     def verified(self, done: int, total: int) -> None:
         """Show how many evaluations have been repeated."""

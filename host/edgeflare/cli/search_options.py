@@ -23,7 +23,7 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
-from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan, Refine
+from edgeflare.run.plan import MAX_QUERIES, SHOWN, STRENGTHEN, TIME_LIMIT_SECONDS, Plan, Refine
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
@@ -227,8 +227,10 @@ RefineUntil = Annotated[
     Refine,
     typer.Option(
         "--refine",
-        help="When the shrinking of a finding ends: all spends the queries of --shrink, gate stops "
-        "as soon as the finding is within --within. Both decide the gate alike.",
+        help="What is shrunk, and until when: all spends the queries of --shrink on each finding, "
+        f"shown on the {SHOWN} that reports show first alone, gate stops with each as soon as it "
+        "is within --within. all and gate decide the gate alike; with shown, findings that were "
+        "not shrunk may be too far to count.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -21,7 +21,7 @@ from edgeflare.report.interface_lines import variables_in_words
 from edgeflare.run.gate import counted, tie_harm, ties_count
 from edgeflare.run.harm import NOBODY
 from edgeflare.run.nearness import measure_name
-from edgeflare.run.plan import Plan
+from edgeflare.run.plan import SHOWN, Plan
 from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_document import DeviationRate, Finding, ReplayOutcome, RunDocument, Totals
 from edgeflare.run.systematic.figures import (
@@ -232,8 +232,11 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
     most = plan.most_refinement_queries
     if not most:
         return "findings are not refined (--strengthen 0, --shrink 0)"
+    each, refined = "each finding is", seeds
+    if plan.refine == "shown":
+        each, refined = f"the {SHOWN} findings shown first are each", min(seeds, SHOWN)
     return (
-        f"each finding is refined by at most {most:,} queries more, {seeds * most:,} for {seeds:,}:"
+        f"{each} refined by at most {most:,} queries more, {refined * most:,} for {refined:,}:"
         f" --strengthen {plan.strengthen}, --shrink {plan.shrink}, of which 0 switches a step off"
     )
 

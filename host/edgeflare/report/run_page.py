@@ -50,6 +50,7 @@ from edgeflare.report.run_figures import (
 )
 from edgeflare.run.gate import counted
 from edgeflare.run.nearness import counts, nearness_db
+from edgeflare.run.plan import SHOWN
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument, to_json
 
@@ -58,7 +59,7 @@ Draw = Callable[[], str]
 _SEVERAL: Final = ("causes", "kinds", "who is right", "duplicates", "white box", "set aside")
 """Figures that are several counts, of which none is the first."""
 
-ROWS: Final = 12
+ROWS: Final = SHOWN
 """Entries that are listed where there is little room."""
 
 LISTS: Final = {

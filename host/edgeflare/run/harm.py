@@ -94,11 +94,14 @@ def is_harmful(entry: Finding) -> bool:
 
 def rank(entry: Finding) -> int:
     """Return the place of an entry by harm: failures, harmful, unlabelled, the others."""
-    if entry.kind in FAILURES:
-        return 0
-    if not entry.harm:
+    return 0 if entry.kind in FAILURES else rank_of_harm(entry.harm)
+
+
+def rank_of_harm(harm: Harm | None) -> int:
+    """Return the place of a deviation by its harm: harmful, unlabelled, the others."""
+    if not harm:
         return 2
-    return {"both-wrong": 3, "both-right": 4, "device-right": 5}.get(entry.harm, 1)
+    return {"both-wrong": 3, "both-right": 4, "device-right": 5}.get(harm, 1)
 
 
 def count_harms(harms: Iterable[str]) -> dict[str, int]:

@@ -29,8 +29,11 @@ SHRINK = 600
 """Queries for each finding, unless told otherwise. On 60 seeds of the LeNets of MNIST, where
 findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
 
-Refine = Literal["all", "gate"]
-"""When the shrinking of a finding ends: with its queries, or as soon as it passes the gate."""
+Refine = Literal["all", "shown", "gate"]
+"""Which findings are refined, and when that of one ends: see `Plan.refine`."""
+
+SHOWN = 12
+"""Findings that a report shows first, before it says how many more there are."""
 
 Default = Literal["default"]
 """Stands for what the domain of the pair has as default, until the pair is known."""
@@ -82,8 +85,9 @@ class Plan:
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
-        refine: "all" spends all queries of `shrink` on each finding, "gate" ends as soon as it is
-            as near as `within` asks.
+        refine: "all" spends all queries of `shrink` on each finding, "shown" on the `SHOWN` that
+            matter most, by harm and then by strength, and none on the others; "gate" ends with
+            each as soon as it is as near as `within` asks.
         min_strength: strength below which a finding does not count once it was strengthened; the
             search does not look at it.
         within: nearness in dB to its seed, by the measure of the domain, below which a finding does
@@ -150,6 +154,11 @@ class Plan:
             raise UserError(
                 f"--limit {self.limit} takes of each label its share, and --first {self.first} the"
                 " beginning of the seeds: give one of them"
+            )
+        if self.seed_ids is not None and self.refine == "shown":
+            raise UserError(
+                "--refine shown chooses among all findings, which a search of some seeds"
+                " (--seed-ids) does not know: say --refine all"
             )
         if self.seed_ids is not None and self.total_queries is not None:
             raise UserError(
