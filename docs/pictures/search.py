@@ -52,6 +52,7 @@ STYLES = {Arm.ORIGINAL: ("black", "-", "o"), Arm.TWIN: ("red", "--", "s")}
 _STAGE_OF = {
     "_leap": "leap",
     "_descend": "descend",
+    "_shorten": "weigh",
     "_weight_blocks": "weigh",
     "_bisect": "bisect",
     "_follow": "follow",

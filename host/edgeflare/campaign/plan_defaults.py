@@ -18,6 +18,7 @@ from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import pool_names
+from edgeflare.search.strategy_registry import strategies
 from edgeflare_protos.kernel_sets import TFLiteKernels
 
 TWIN_KERNELS: Final = "xnnpack"
@@ -84,7 +85,12 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[TFLiteKernels, ...], p
     size = int(np.prod(seeds.inputs.shape[1:]))
     operators = pool_names(domain.name, plan.operators)
     parameters = {**task.search_parameters.get(plan.strategy, {}), **plan.parameters}
-    return replace(plan.settled(ensemble, size, operators, domain), parameters=parameters)
+    strategy = strategies().get(plan.strategy)  # none has the name of what finds by no search
+    return replace(
+        plan.settled(ensemble, size, operators, domain),
+        parameters=parameters,
+        strategy_version=1 if strategy is None else strategy.strategy.version,
+    )
 
 
 def taken_seeds(pair: Pair, plan: Plan) -> SeedIds:

@@ -55,6 +55,10 @@ def _set_parameters(parameters: Mapping[str, bool | int | float | str]) -> str |
     return " --set ".join(f"{name}={value}" for name, value in sorted(parameters.items())) or None
 
 
+def _version(version: int) -> str:
+    return f"version {version}"
+
+
 def _thresholds(coverage: Sequence[Number]) -> str | None:
     return ",".join(f"{threshold:g}" for threshold in coverage) or None
 
@@ -66,6 +70,8 @@ class Plan:
     Attributes:
         strategy: name of the search strategy.
         parameters: the strategy's parameters that are set, by name; the others have their defaults.
+        strategy_version: version of the strategy, by which other queries may follow from the same
+            seeds; that of the installation once the pair is known.
         goal: what counts as a finding.
         devices: the devices' names; seeds are given to them by index.
         rng_seed: the run seed; each chain's generator derives from it and from its seed's id.
@@ -123,6 +129,7 @@ class Plan:
     parameters: Annotated[
         Mapping[str, bool | int | float | str], Option("--set", _set_parameters)
     ] = field(default_factory=dict)
+    strategy_version: Annotated[int, Option("--strategy", _version)] = 1
     coverage: Annotated[tuple[Amount, ...], Option("--coverage", _thresholds)] = ()
     seed_ids: SeedIds | None = None
 

@@ -26,6 +26,7 @@ from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input, Real
 from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.boundary_parameters import BoundaryParameters
+from edgeflare.search.boundary_walk import BoundaryPoint, BoundaryWalk, common_level
 from edgeflare.search.mutation_loop import MetropolisHastings, Selection, Uniform
 from edgeflare.search.operator_pool import mutated
 from edgeflare.search.strategy import QueryGenerator, Start
@@ -37,6 +38,7 @@ class Boundary(BoundaryParameters):
     """Boundary bisection, mutation operators drawn uniformly."""
 
     summary = "bisect to the decision boundary and follow it"
+    version = 2
 
     def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
@@ -48,30 +50,11 @@ class BoundaryMH(BoundaryParameters):
     """Boundary bisection, mutation operators chosen by Metropolis-Hastings: the ablation."""
 
     summary = "boundary, operators by Metropolis-Hastings (ablation)"
+    version = 2
 
     def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
         return BoundarySearch(start, MetropolisHastings(start.operators, start.rng), self).run()
-
-
-@dataclass(frozen=True, slots=True)
-class BoundaryPoint:
-    """An input, and where the surrogate's two answers are relative to their decision boundaries.
-
-    Attributes:
-        input: the input.
-        outside: whether the first answer is another decision than the seed's.
-        margin: the first answer's margin for the seed's decision.
-        other_margin: the second answer's margin for it.
-        tied: whether the second answer is tied.
-
-    """
-
-    input: Input
-    outside: bool
-    margin: float
-    other_margin: float
-    tied: bool
 
 
 class BoundarySearch:
@@ -121,13 +104,11 @@ class BoundarySearch:
                 self._failed += 1
                 return
             self._descent = end, list(self._names)
-            direction, guess = self._levels(end) - self._origin, 0.5
+            direction, guess = self._levels(end) - self._origin, 0.0  # as it is
         elif parameters.shortening_grid > 1:
-            direction, guess = yield from self._weight_blocks(
-                self._seed, end, parameters.shortening_grid
-            )
+            direction, guess, end = yield from self._shorten(end)
         else:
-            direction, guess = self._levels(end) - self._origin, 0.0  # the leap itself
+            direction, guess = self._levels(end) - self._origin, 0.0
         point, change, slope = yield from self._bisect(direction, guess, end)
         yield from self._follow(point, change, slope)
         self._failed += 1
@@ -167,6 +148,34 @@ class BoundarySearch:
                 return end
             begin = min(begin, leap, end, key=lambda point: point.margin)
         return begin
+
+    def _shorten(self, leap: BoundaryPoint) -> QueryGenerator[tuple[Real, float, BoundaryPoint]]:
+        """Weight the blocks of a leap, taken one after the other, by what each does to the margin.
+
+        Blocks behind the one that changes the decision are left out. Each is weighed where those
+        before it are taken already, so that the last ones are weighed near the boundary.
+
+        Returns:
+            The direction, how far along it the margin should be a little below 0, and the input
+            outside the seed's decision that has the fewest blocks.
+
+        """
+        direction = np.zeros_like(self._origin)
+        gain, taken, point = 0.0, self._origin, self._seed
+        change = self._levels(leap) - self._origin
+        blocks = [b for b in self._blocks(change, self._parameters.shortening_grid) if b.any()]
+        for number, block in enumerate(blocks, start=1):
+            taken, before = taken + block, point
+            last = number == len(blocks)
+            point = leap if last else (yield from self._evaluate(self._space.nearest(taken)))
+            length, drop = float((block**2).sum()), before.margin - point.margin
+            if drop > 0.0:
+                direction += block * (drop / length)
+                gain += drop**2 / length
+            if point.outside:
+                break
+        at = self._parameters.guess_overshoot * self._seed.margin / gain if gain > 0.0 else 0.0
+        return direction, at, point
 
     def _weight_blocks(
         self, begin: BoundaryPoint, end: BoundaryPoint, grid: int
@@ -238,8 +247,10 @@ class BoundarySearch:
         at = guess
         for query in range(1, parameters.max_bisections + 1):
             if high is None and not 0.0 < at * float(np.linalg.norm(direction)) <= longest:
-                direction, at = self._levels(outside) - self._origin, 0.5
+                direction = self._levels(outside) - self._origin
                 low, high = (0.0, self._seed.margin), (1.0, outside.margin)
+                halved = parameters.shortening_grid == 1
+                at = 0.5 if halved else self._interpolate(low, high)
             point = yield from self._evaluate(self._space.nearest(self._origin + at * direction))
             if point.margin > 0.0:
                 low = (at, point.margin)
@@ -261,45 +272,18 @@ class BoundarySearch:
         return point, at * direction, min(slope * at, -1e-3)
 
     def _follow(self, point: BoundaryPoint, change: Real, slope: float) -> QueryGenerator[None]:
-        """Follow the boundary, between those of the two arms.
-
-        Each step goes to the side, and along the change of the seed as far as the margin needs it
-        to stay between the first arm's boundary (0) and the second's (minus the mean difference of
-        their margins). Where the second arm is strictly on the same side as the first, the first is
-        pushed across its boundary.
-        """
-        parameters = self._parameters
-        sideways, drift = np.zeros_like(change), 0.0
-        gaps: list[float] = []
-        pushes = lost = 0
-        for step in range(parameters.max_steps):
-            push = (
-                not point.tied
-                and abs(point.margin) < parameters.push_margin
-                and pushes < parameters.max_pushes
-            )
-            pushes = pushes + 1 if push else 0
-            if push:
-                target = -np.sign(point.margin) * parameters.push_target
-                move, expected_drift = 0.0 * change, 0.0
-            else:
-                if step % parameters.steps_per_direction == 0 or not sideways.any():
-                    sideways, drift = self._sideways(point.input, change), 0.0
-                target = -sum(gaps) / max(len(gaps) + parameters.gap_prior, 1) / 2
-                move, expected_drift = sideways, drift
-            correction = (target - point.margin - expected_drift) / slope
-            most = parameters.max_correction
-            along = float(np.clip(correction, -most, most))
-            aim = self._levels(point) + move + along * change
-            after = yield from self._evaluate(self._space.dithered(aim, self._rng))
-            if not push:
-                weight = parameters.drift_smoothing
-                drifted = after.margin - point.margin - along * slope
-                drift = (1.0 - weight) * drift + weight * drifted
-            gaps.append(after.other_margin - after.margin)
-            point = after
-            lost = lost + 1 if abs(point.margin) > parameters.lost_margin else 0
-            if lost == parameters.max_lost_steps:
+        """Follow the boundary, between those of the two arms; see `BoundaryWalk`."""
+        walk = BoundaryWalk(point, slope, self._parameters)
+        sideways = np.zeros_like(change)
+        for _ in range(self._parameters.max_steps):
+            if walk.needs_direction:
+                sideways = self._sideways(point.input, change)
+                walk.turn()
+            along, stride = walk.step()
+            aim = self._levels(point) + stride * sideways + along * change
+            point = yield from self._evaluate(self._space.dithered(aim, self._rng))
+            walk.arrive(point)
+            if walk.is_lost:
                 return
 
     def _sideways(self, candidate: Input, change: Real) -> Real:
@@ -333,7 +317,8 @@ class BoundarySearch:
     def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)
         margins = first.margin(self._home), second.margin(self._home)
-        return BoundaryPoint(candidate, first.differs(self._home), *margins, second.tied)
+        outside, level = first.differs(self._home), common_level(first)
+        return BoundaryPoint(candidate, outside, *margins, second.tied, level)
 
     def _mutate(self, candidate: Input, times: int) -> Input:
         for _ in range(times):

@@ -155,6 +155,8 @@ class Strategy(ABC):
 
     Attributes:
         summary: one line that helps to choose among strategies.
+        version: grows by one whenever the same seed and generator may lead to other queries; the
+            result of a run has it.
         draws_from_pool: whether it draws from the run's operator pool, `Start.operators`; if not,
             it names its own operators.
         needs_paper_operators: whether it draws from the operators of a paper, so that it cannot
@@ -169,6 +171,7 @@ class Strategy(ABC):
     """
 
     summary: ClassVar[str] = ""
+    version: ClassVar[int] = 1
     draws_from_pool: ClassVar[bool] = True
     needs_paper_operators: ClassVar[bool] = False
     needs_choices: ClassVar[bool] = False
