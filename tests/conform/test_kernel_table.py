@@ -41,7 +41,7 @@ def table() -> KernelTable:
         TableArm(column("builtin", "2.1.6"), ExactArm(faults=(clamps,))),
         TableArm(column("builtin", "2.2.0"), ExactArm(faults=(dies,))),
     ]
-    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --matrix")[0]
+    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --models {}".format)[0]
 
 
 def test_a_table_says_how_far_each_kernel_set_is_right(table: KernelTable) -> None:

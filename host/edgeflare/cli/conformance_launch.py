@@ -286,7 +286,7 @@ def tabulate_kernels(
             arms,
             over=lambda _: seconds is not None and time.monotonic() - begun > seconds,
             tried=lambda done: display.worked(name, done, runs),
-            command=_command(cells, most, rng_seed, versions),
+            command=lambda ran: _command(cells, ran, rng_seed, versions),
             machine=describe_host(None).soc,
         )
     claimed, lock = RunDirectory.claim(path, overwrite=folder.overwrite)
@@ -311,7 +311,7 @@ def tabulate_kernels(
 
 
 def _command(cells: Sequence[Cell], models: int, rng_seed: int, versions: str | None) -> str:
-    """Return the command that makes a table of so many models, whatever its limit of time was."""
+    """Return the command that makes a table of so many models."""
     some = set(cells) != set(chosen_cells())
     operators = ",".join(dict.fromkeys(operator for operator, _ in cells))
     types = ",".join(dict.fromkeys(type_ for _, type_ in cells))

@@ -60,7 +60,7 @@ class KernelTable(
 
     Attributes:
         edgeflare: version that wrote it.
-        command: the command that makes it.
+        command: returns the command that makes a table of so many models.
         machine: CPU that it was made on.
         rng_seed: the run seed.
         models: models that were run on each kernel set.
@@ -208,7 +208,7 @@ def kernel_table(
     arms: Sequence[TableArm],
     over: Callable[[int], bool] = lambda _done: False,
     tried: Callable[[int], None] = lambda _done: None,
-    command: str = "",
+    command: Callable[[int], str] = lambda _models: "",
     machine: str = "",
 ) -> tuple[KernelTable, Stop | None]:
     """Run drawn models on kernel sets, and return what each makes of each operator and type.
@@ -249,7 +249,7 @@ def kernel_table(
     nodes = [node for once in rounds for node, *_ in once[names[0]]]
     table = KernelTable(
         edgeflare=__version__,
-        command=command,
+        command=command(len(nodes)),
         machine=machine,
         rng_seed=rng_seed,
         models=len(nodes),
