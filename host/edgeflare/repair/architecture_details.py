@@ -29,7 +29,7 @@ class FoundConnection(msgspec.Struct, frozen=True):
         earlier: number of the feature that it begins at; 0 is the block's input.
         later: number of the feature that it leads to.
         operator: "sep_conv"; "original" for what the network itself has there.
-        share: its weight among the candidates in the end.
+        share: weight of the operator among the candidates in the end.
 
     """
 
@@ -63,7 +63,7 @@ class BlockFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: "block 1".
-        operators: its first and last operator's positions in the original.
+        operators: positions of the first and the last operator in the original.
         neurons: how many it has.
         suspicious: how many of them are among the most suspicious ones of all.
         trial: accuracy on held-out seeds to fit with after a few steps that train it alone.

@@ -185,7 +185,7 @@ class _Made:
 
     Attributes:
         tried: what came of it.
-        candidate: its compressed model, the float one beside it; None where it may not be chosen.
+        candidate: the compressed model, the float one beside it; None where it may not be chosen.
         answers: what both answer; None where it was not judged.
         connections: what a search kept.
 

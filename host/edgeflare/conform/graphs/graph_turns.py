@@ -118,8 +118,8 @@ class _Growth:
 
     Attributes:
         graph: the graph.
-        values: its tensors, with constants of its own.
-        nodes: its operators, likewise.
+        values: tensors of the graph, with constants of its own.
+        nodes: operators of the graph, likewise.
         shapes: shapes of tensors that become other ones, by tensor.
 
     """

@@ -24,7 +24,7 @@ class LeastGraph:
 
     Attributes:
         graph: the graph.
-        wrong: its results that are wrong; empty where it gives no answer.
+        wrong: wrong results of the graph; empty where it gives no answer.
 
     """
 

@@ -36,7 +36,7 @@ from edgeflare.repair.fitting.weight_restoration import restore_weights
 Real = NDArray[np.float64]
 
 _MOST = 16.0
-"""By how much a channel is multiplied at most, so that weights that read it keep steps enough."""
+"""The largest factor of a channel, so that weights that read it keep steps enough."""
 
 _MOVING = frozenset({"QUANTIZE", "RESHAPE"})
 _KEEPING_CHANNELS = _MOVING | {"ADD", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "RELU"}
@@ -94,11 +94,11 @@ def _groups(network: QuantizedNetwork, layers: Mapping[int, MatchedLayer]) -> li
     graph, known = network.graph, counterparts(network)
     groups: dict[int, tuple[int, ...]] = {}
     kept = {*graph.inputs, *graph.outputs}
-    for one in graph.layers:
-        made, fed = one.outputs[0], graph.fed(one)
-        if one.index in layers:
+    for layer in graph.layers:
+        made, fed = layer.outputs[0], graph.fed(layer)
+        if layer.index in layers:
             groups[made] = (made,)
-        elif _keeps_channels(graph, one, groups):
+        elif _keeps_channels(graph, layer, groups):
             shared = dict.fromkeys(tensor for at in fed for tensor in groups[at])
             joined = (*shared, made)
             groups.update(dict.fromkeys(joined, joined))
@@ -174,7 +174,7 @@ def _scaled(
 def _require_equal(network: QuantizedNetwork, scaled: QuantizedNetwork) -> None:
     """Raise UserError where the original does not compute the same as before."""
     rows, outputs = network.original_rows[:_COMPARED], network.original_graph.outputs
-    before, after = (captured(one.original, rows, outputs) for one in (network, scaled))
+    before, after = (captured(side.original, rows, outputs) for side in (network, scaled))
     for tensor in outputs:
         wanted, made = (np.asarray(values[tensor], np.float64) for values in (before, after))
         if not np.allclose(made, wanted, rtol=0, atol=_TOLERANCE * np.abs(wanted).max()):

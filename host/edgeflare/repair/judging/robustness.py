@@ -127,7 +127,7 @@ class CheckpointRepair(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a network that checkpoints of its training have taught.
 
     Attributes:
-        checkpoints: in the order in which they were given.
+        checkpoints: those that were given, in their order.
         radius: the most that an attack changes a value, in levels.
         rows: the model before, and the candidates.
         devices: the chosen candidate on each device; empty where none is written.

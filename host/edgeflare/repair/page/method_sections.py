@@ -81,7 +81,7 @@ def checkpoint_section(document: RepairDocument, made: CheckpointRepair) -> Sect
     teachers = Table(
         title="Checkpoints",
         header=("file", "teaches"),
-        rows=[(PurePath(one.file).name, f"{one.taught:,}") for one in made.checkpoints],
+        rows=[(PurePath(row.file).name, f"{row.taught:,}") for row in made.checkpoints],
         note="Seeds that fit, of which it gives the true label with more confidence than all others"
         " and the model before.",
     )

@@ -61,7 +61,7 @@ def tuned(
 
     """
     layer = network.outputs[0]
-    if any(layer not in one.neurons for one in slices.values()):
+    if any(layer not in part.neurons for part in slices.values()):
         raise UserError(
             f"{network.graph.source}: what {network.graph.describe(layer)} contributes to the"
             " answers cannot be followed through the operators behind it, which move or join its"
