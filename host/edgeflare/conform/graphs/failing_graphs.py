@@ -81,7 +81,7 @@ class _Waiting:
     Attributes:
         failing: the graph.
         number: how many came before it.
-        unexplained: its wrong outputs that no finding explains; None of one without an answer.
+        unexplained: wrong outputs of the graph that no finding explains; None of one without an answer.
         unlike: likewise, that no findings explain which are alike but for one operator.
         uses: how operators are used where it may be wrong, of each two of which one reads the
             other's result.
@@ -139,10 +139,10 @@ class FailingGraphs:
             counted: whether those that count, or the others.
 
         """
-        waiting = [one for one in self._waiting if one.failing.said.counted == counted]
+        waiting = [graph for graph in self._waiting if graph.failing.said.counted == counted]
         dear_first = self._dear * _ORDINARY_EACH < self.chosen - self._dear
         for dear in (dear_first, not dear_first):
-            among = [one for one in waiting if one.is_dear == dear]
+            among = [graph for graph in waiting if graph.is_dear == dear]
             if taken := self._taken(among, dear=dear):
                 return taken
         return []
@@ -161,8 +161,8 @@ class FailingGraphs:
             self.chosen += 1
             self._dear += dear
         gone = set(map(id, taken))
-        self._waiting = [one for one in self._waiting if id(one) not in gone]
-        return [one.failing for one in taken]
+        self._waiting = [graph for graph in self._waiting if id(graph) not in gone]
+        return [graph.failing for graph in taken]
 
     def explained(
         self, least: LeastGraph, *, dear: bool, invocation: Invocation
@@ -195,7 +195,7 @@ class FailingGraphs:
         """Yield a least graph with each operator in whose place findings had several others."""
         for place in range(len(least.graph.nodes)):
             alike = self._forms[least.form(place)]
-            if not any(one is least for one in alike):
+            if not any(each is least for each in alike):
                 alike.append(least)
             if len(alike) >= _ALIKE_FINDINGS:
                 yield least, place

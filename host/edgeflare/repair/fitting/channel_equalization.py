@@ -103,22 +103,22 @@ def _groups(network: QuantizedNetwork, layers: Mapping[int, MatchedLayer]) -> li
             joined = (*shared, made)
             groups.update(dict.fromkeys(joined, joined))
         else:
-            kept.update(one.outputs, fed)
-        keeps = graph.options(one.index).get("fusedActivationFunction", 0) in _KEEPING_SCALES
-        if not keeps or (made not in known and one.name not in _MOVING):
+            kept.update(layer.outputs, fed)
+        keeps = graph.options(layer.index).get("fusedActivationFunction", 0) in _KEEPING_SCALES
+        if not keeps or (made not in known and layer.name not in _MOVING):
             kept.add(made)
     return [group for group in dict.fromkeys(groups.values()) if kept.isdisjoint(group)]
 
 
-def _keeps_channels(graph: Graph, one: GraphOp, groups: Collection[int]) -> bool:
+def _keeps_channels(graph: Graph, operator: GraphOp, groups: Collection[int]) -> bool:
     """Whether an operator puts out channels that layers have written, each by itself."""
-    fed, made = graph.fed(one), graph.tensors[one.outputs[0]]
-    if one.name not in _KEEPING_CHANNELS or any(tensor not in groups for tensor in fed):
+    fed, made = graph.fed(operator), graph.tensors[operator.outputs[0]]
+    if operator.name not in _KEEPING_CHANNELS or any(tensor not in groups for tensor in fed):
         return False
     shapes = [graph.tensors[tensor].shape for tensor in fed]
-    if one.name == "ADD":
-        return len(fed) == len(one.inputs) and shapes == [made.shape] * len(fed)
-    if one.name == "MEAN" and len(shapes[0]) - 1 in graph.values(one.inputs[1]) % len(shapes[0]):
+    if operator.name == "ADD":
+        return len(fed) == len(operator.inputs) and shapes == [made.shape] * len(fed)
+    if operator.name == "MEAN" and len(shapes[0]) - 1 in graph.values(operator.inputs[1]) % len(shapes[0]):
         return False
     return made.shape[-1] % shapes[0][-1] == 0
 
