@@ -81,7 +81,7 @@ class _Waiting:
     Attributes:
         failing: the graph.
         number: how many came before it.
-        unexplained: wrong outputs of the graph that no finding explains; None of one without an answer.
+        unexplained: wrong outputs of the graph that no finding explains; None without an answer.
         unlike: likewise, that no findings explain which are alike but for one operator.
         uses: how operators are used where it may be wrong, of each two of which one reads the
             other's result.

@@ -118,8 +118,10 @@ def _keeps_channels(graph: Graph, operator: GraphOp, groups: Collection[int]) ->
     shapes = [graph.tensors[tensor].shape for tensor in fed]
     if operator.name == "ADD":
         return len(fed) == len(operator.inputs) and shapes == [made.shape] * len(fed)
-    if operator.name == "MEAN" and len(shapes[0]) - 1 in graph.values(operator.inputs[1]) % len(shapes[0]):
-        return False
+    if operator.name == "MEAN":
+        axes, rank = graph.values(operator.inputs[1]), len(shapes[0])
+        if rank - 1 in axes % rank:
+            return False
     return made.shape[-1] % shapes[0][-1] == 0
 
 
