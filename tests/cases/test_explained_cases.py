@@ -157,7 +157,7 @@ def test_a_healthy_file_has_ordinary_rounding_in_many_layers(
 def of_run(pair: Path, compressed: str, *functions: str) -> list[dict[str, Any]]:
     """What `edgeflare explain` says of compression, of each finding on some seeds."""
     run = pair / f"run of {compressed}"
-    given = ("--compressed", pair / compressed, "--first", "2", "--max-queries", "20")
+    given = ("--compressed", pair / compressed, "--first", "2", "--max-queries", "60")
     completed("search", pair, "--trust", *given, "--fail-on", "none", "--out", run)
     named = [part for one in functions for part in ("--function", f"{pair / one}")]
     completed("explain", run, "--trust", *named)

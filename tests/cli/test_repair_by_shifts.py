@@ -75,7 +75,7 @@ def run(pair: Path) -> Path:
     folder = pair.with_name("run")
     devices = [word for name in DEVICES for word in ("--device", name)]
     options = (*devices, "--max-queries", "60", "--shrink", "0", "--fail-on", "none", "--trust")
-    completed("search", pair, *options, "--out", folder)
+    completed("search", pair, *options, "--rng-seed", "2", "--out", folder)
     return folder
 
 

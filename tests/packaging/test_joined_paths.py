@@ -379,6 +379,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder_contents.py present.is_there: at": OF_A_PATH,
     "record/path_inside.py path_inside: name": "the function itself",
     "repair/architecture_repair.py _opened: str(pair.original)": MODEL,
+    "repair/checkpoint_repair.py _opened: str(pair.original)": MODEL,
     "repair/fit_inputs.py _of_steps: str(pair.original)": MODEL,
     "repair/fit_inputs.py _encoded: str(opened.pair.original)": MODEL,
     "repair/repair_requirements.py _has_float_file: pair.original": MODEL,

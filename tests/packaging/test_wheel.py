@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import edgeflare
-
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -67,8 +65,6 @@ def test_the_wheel_holds_the_four_packages_and_the_profiles(wheel: Path) -> None
     assert {f"edgeflare/device_profiles/{name}" for name in profiles} <= names
     issues = {path.name for path in (ROOT / "known_issues").glob("*.toml")}
     assert {f"edgeflare/known_issues/{name}" for name in issues} <= names
-    (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-    assert edgeflare.__version__ in metadata
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
@@ -91,8 +87,9 @@ def test_the_packages_come_from_the_wheel(installed: Path) -> None:
     assert all(Path(file).is_relative_to(installed.parent) for file in files)
 
 
-def test_the_commands_work_outside_the_checkout(installed: Path) -> None:
-    assert edgeflare.__version__ in run(installed / "edgeflare", "--version", cwd=installed)
+def test_the_commands_work_outside_the_checkout(wheel: Path, installed: Path) -> None:
+    said = run(installed / "edgeflare", "--version", cwd=installed)
+    assert f"-{said.removeprefix('edgeflare ').strip()}-" in wheel.name
     listed = run(installed / "edgeflare", "devices", "list", cwd=installed)
     assert "emulated-builtin" in listed
     assert "pixel-change" in run(installed / "edgeflare", "operators", cwd=installed)
