@@ -74,7 +74,8 @@ def test_nothing_is_left_behind(model: Path, temporary: Path) -> None:
         device.open(model)
         (folder,) = temporary.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
-        started = set(descendants(os.getpid())) - others
+        # The fork server of this process, which it may have begun, lives on for the next device.
+        started = set(descendants(os.getpid())) - others - set(fork_servers(os.getpid()))
         assert len(started) >= 2  # agent and worker
 
     assert list(temporary.iterdir()) == []
