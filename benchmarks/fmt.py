@@ -35,7 +35,8 @@ from edgeflare.repair.architecture.trained_classifier import (
     everything,
     trained,
 )
-from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Attribute, fairness
+from edgeflare.repair.judging.fairness import Attribute, fairness
+from edgeflare.repair.labelled_details import MEAN_OF_BOTH
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
 from operator_chain import ChainStep, write_tflite
 from tampering import InterpreterProbe

@@ -378,10 +378,12 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder_contents.py present: os.path.realpath(folder)": "the folder itself",
     "record/folder_contents.py present.is_there: at": OF_A_PATH,
     "record/path_inside.py path_inside: name": "the function itself",
-    "repair/architecture_repair.py _opened: str(pair.original)": MODEL,
-    "repair/checkpoint_repair.py _opened: str(pair.original)": MODEL,
     "repair/fit_inputs.py _of_steps: str(pair.original)": MODEL,
     "repair/fit_inputs.py _encoded: str(opened.pair.original)": MODEL,
+    "repair/labelled/architecture_repair.py ArchitectureSearch._path: str(self.pair.original)": (
+        MODEL
+    ),
+    "repair/labelled/checkpoint_repair.py CheckpointTuning.require_pair: str(pair.original)": MODEL,
     "repair/repair_requirements.py _has_float_file: pair.original": MODEL,
     "repair/repair_requirements.py original_file: pair.original": MODEL,
     "replay/past_run.py PastRun.pair: str(self._recorded('compressed', '.tflite'))": MODEL,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -72,8 +73,8 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
 
-_RepairByLabels = Callable[[Pair, Sequence[Profile], RepairRequest, ReportProgress], RepairOutcome]
-_PlanByLabels = Callable[[Pair, Sequence[Profile], RepairRequest], str]
+if TYPE_CHECKING:
+    from edgeflare.repair.labelled.labelled_repair import LabelledRepair
 
 
 def repair(
@@ -233,7 +234,7 @@ def _repair(
 
     def work(progress: ReportProgress) -> RepairOutcome:
         if request.by_labels is not None:
-            return _by_labels(request)[0](pair, profiles, request, progress)
+            return _by_labels(request).repaired(pair, profiles, request, progress)
         with resumable_work():
             return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
 
@@ -252,19 +253,19 @@ def _repair(
     return found.document
 
 
-def _by_labels(request: RepairRequest) -> tuple[_RepairByLabels, _PlanByLabels]:
-    """Return what repairs a pair by labels, and what says what that would do."""
+def _by_labels(request: RepairRequest) -> type[LabelledRepair[Any]]:
+    """Return what repairs a pair by labels."""
     if request.groups:
-        from edgeflare.repair import fairness_repair  # noqa: PLC0415 - needs jax
+        from edgeflare.repair.labelled import fairness_repair  # noqa: PLC0415 - needs jax
 
-        return fairness_repair.repair_fairness, fairness_repair.planned_fairness
+        return fairness_repair.FairnessTuning
     if request.checkpoints:
-        from edgeflare.repair import checkpoint_repair  # noqa: PLC0415 - needs jax
+        from edgeflare.repair.labelled import checkpoint_repair  # noqa: PLC0415 - needs jax
 
-        return checkpoint_repair.repair_by_checkpoints, checkpoint_repair.planned_by_checkpoints
-    from edgeflare.repair import architecture_repair  # noqa: PLC0415 - needs jax
+        return checkpoint_repair.CheckpointTuning
+    from edgeflare.repair.labelled import architecture_repair  # noqa: PLC0415 - needs jax
 
-    return architecture_repair.repair_architecture, architecture_repair.planned_architecture
+    return architecture_repair.ArchitectureSearch
 
 
 def _worked(work: Callable[[ReportProgress], RepairOutcome], kept: str) -> RepairOutcome | None:
@@ -372,7 +373,7 @@ def planned_repair(
 
     """
     if request.by_labels is not None:
-        return _by_labels(request)[1](pair, profiles, request)
+        return _by_labels(request).planned(pair, profiles, request)
     plans = candidate_plans(request)
     original = original_file(pair, past, request)
     with ExitStack() as stack:

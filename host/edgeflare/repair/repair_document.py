@@ -15,13 +15,16 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
-from edgeflare.repair.architecture_details import ArchitectureRepair
 from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
-from edgeflare.repair.judging.fairness import FairnessRepair
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput
-from edgeflare.repair.judging.robustness import CheckpointRepair, Robustness
+from edgeflare.repair.judging.robustness import Robustness
+from edgeflare.repair.labelled_details import (
+    ArchitectureRepair,
+    CheckpointRepair,
+    FairnessRepair,
+)
 from edgeflare.repair.precision_details import Residual
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_request import RepairRequest

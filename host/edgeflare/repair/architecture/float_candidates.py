@@ -23,7 +23,7 @@ from edgeflare.repair.architecture.trained_classifier import (
     everything,
     trained,
 )
-from edgeflare.repair.architecture_details import BlockFigures, FoundConnection
+from edgeflare.repair.labelled_details import BlockFigures, FoundConnection
 from edgeflare.repair.repair_candidate import StepProgress
 
 _TRIAL_SHARE = 10

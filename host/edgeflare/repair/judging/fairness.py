@@ -17,9 +17,6 @@ from edgeflare.record.json_types import Count, Number, Share
 
 Labels = NDArray[np.int64]
 
-MEAN_OF_BOTH = "mean of both answers"
-"""What a model is called that answers by the mean of its answers with either value; no file."""
-
 _SAMPLES = 400
 _SURE = 0.95
 
@@ -46,45 +43,6 @@ class Fairness(msgspec.Struct, frozen=True):
     def bias(self) -> float:
         """What candidates are chosen by: AAOD and the size of EOD together."""
         return self.aaod + abs(self.eod)
-
-
-class FairnessRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, or the mean of its answers to an input with either value of the attribute.
-
-    Attributes:
-        name: the candidate's name; "before", or "mean of both answers", which is no file.
-        choose: figures on the seeds that fit, without their labels, and those that choose.
-        judge: on those that judge.
-        fresh: on the inputs of `--test`; null without.
-
-    """
-
-    name: str
-    choose: Fairness
-    judge: Fairness
-    fresh: Fairness | None
-
-
-class FairnessOnDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """The chosen candidate on a device, on the seeds that judge."""
-
-    device: str
-    judge: Fairness
-
-
-class FairnessRepair(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the dependence of decisions on an attribute.
-
-    Attributes:
-        columns: positions of the attribute's columns.
-        rows: the model before, the candidates, and the mean of both answers.
-        devices: the chosen candidate on each device; empty where none is written.
-
-    """
-
-    columns: tuple[Count, ...]
-    rows: tuple[FairnessRow, ...]
-    devices: tuple[FairnessOnDevice, ...]
 
 
 def falls_surely(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeflare.pages.page import Section, Sentences, Table
-from edgeflare.repair.architecture_details import (
+from edgeflare.repair.labelled_details import (
     Accuracy,
     ArchitectureRepair,
     ArchitectureRow,

@@ -11,11 +11,12 @@ import msgspec
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details
 from edgeflare.pages.page import Block, Facts, Section, Sentences, Table
-from edgeflare.repair.architecture_details import ArchitectureRow
-from edgeflare.repair.judging.fairness import MEAN_OF_BOTH, Fairness, FairnessRepair, FairnessRow
-from edgeflare.repair.judging.robustness import (
+from edgeflare.repair.judging.fairness import Fairness
+from edgeflare.repair.labelled_details import (
+    MEAN_OF_BOTH,
     CheckpointRepair,
-    CheckpointRow,
+    FairnessRepair,
+    LabelledRow,
     RightUnderAttack,
 )
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
@@ -110,7 +111,7 @@ def _attacked_cells(found: RightUnderAttack, like: RightUnderAttack) -> tuple[st
 def part_tables(
     titles: Mapping[str, str],
     header: Sequence[str],
-    rows: Sequence[FairnessRow | ArchitectureRow | CheckpointRow],
+    rows: Sequence[LabelledRow[Any]],
     cells: Callable[[Any], tuple[str, ...]],
 ) -> list[Table]:
     """Return a table for each part of the inputs, with a row for each model.

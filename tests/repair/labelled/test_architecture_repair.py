@@ -19,7 +19,7 @@ from edgeflare.repair.architecture.network_blocks import network_blocks
 from edgeflare.repair.architecture.rewritten_block import ORIGINAL
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import compressed_as, weights_only
-from edgeflare.repair.labelled_repair import chosen_candidate
+from edgeflare.repair.labelled.labelled_repair import surely_right
 from operator_chain import ChainStep, write_tflite
 
 pytestmark = pytest.mark.whitebox
@@ -122,11 +122,11 @@ def test_the_search_keeps_something_that_computes() -> None:
 
 def test_plain_is_chosen_unless_another_one_is_surely_better() -> None:
     plain, better = np.arange(100) < 50, np.arange(100) < 52
-    assert chosen_candidate({"plain": plain, "archrepair-block-1": better}) == "plain"
+    assert surely_right({"plain": plain, "archrepair-block-1": better}) == "plain"
     better = np.arange(100) < 60
-    assert chosen_candidate({"plain": plain, "archrepair-block-1": better}) == "archrepair-block-1"
-    assert chosen_candidate({"archrepair-block-1": better}) == "archrepair-block-1"
-    assert chosen_candidate({}) is None
+    assert surely_right({"plain": plain, "archrepair-block-1": better}) == "archrepair-block-1"
+    assert surely_right({"archrepair-block-1": better}) == "archrepair-block-1"
+    assert surely_right({}) is None
 
 
 def test_a_network_is_compressed_as_another_one_was() -> None:

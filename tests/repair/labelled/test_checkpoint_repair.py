@@ -13,10 +13,10 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 from called_commands import completed, document_of, refused
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.checkpoint_repair import candidate_to_judge
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Tuning
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.labelled.checkpoint_repair import candidate_to_judge
 from edgeflare.repair.post_training import dare
 from edgeflare.repair.post_training.dare import layer_before_last, taught_rows, tuned_towards
 from fitted_networks import untold
@@ -184,4 +184,4 @@ def test_plain_is_chosen_unless_another_one_surely_stands_more() -> None:
     assert candidate_to_judge({**plain, "dare": right(90, 24)}) == "plain"
     assert candidate_to_judge({**plain, "dare": right(90, 30)}) == "dare"
     assert candidate_to_judge({**plain, "dare": right(89, 30)}) == "plain"
-    assert candidate_to_judge({"before": right(90, 10), "plain": right(80, 40)}) == "before"
+    assert candidate_to_judge({"before": right(90, 10), "plain": right(80, 40)}) is None
