@@ -21,12 +21,12 @@ from edgeflare.bench.bench_document import Bench, bench_section, write_bench
 from edgeflare.bench.grid import Grid, run_grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import watch_runs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.markdown import markdown_section
+from edgeflare.progress import watch_runs
 from edgeflare.run.plan import Plan
 
 STRATEGIES = ("dflare-published", "dflare", "dflare-r", "random")

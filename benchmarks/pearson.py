@@ -27,11 +27,11 @@ from rich.console import Console
 from edgeflare.bench.grid import Grid, run_grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import watch_runs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.progress import watch_runs
 from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.plan import Plan

@@ -29,7 +29,6 @@ from edgeflare.bench.bench_document import heading
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import watch_runs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import EdgeFlareError, UserError
@@ -38,6 +37,7 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite import open_tflite
 from edgeflare.pages.markdown import markdown_section
+from edgeflare.progress import watch_runs
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import measure_all, search_all
 from edgeflare.rank.rank_section import ranking_section, sentences

@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from edgeflare.pytest_check import (
-    CheckArguments,
-    CheckResult,
-    assert_may_ship,
-    check_in_test,
-)
-from edgeflare.pytest_search import (
-    Result,
-    assert_decides_alike,
-    require_one_of,
-    require_within,
-    search_in_test,
-)
+from edgeflare.api.call_arguments import require_within
+from edgeflare.pytest_check import assert_may_ship
+from edgeflare.pytest_search import assert_decides_alike
 from edgeflare.pytest_survey import (
     SurveyArguments,
     SurveyResult,
@@ -36,21 +26,17 @@ from edgeflare.pytest_survey import (
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from edgeflare.api.check import CheckResult
+    from edgeflare.api.search import SearchResult
     from edgeflare.devices.device import Device
 
 __all__ = [
-    "CheckResult",
     "EdgeFlare",
-    "Result",
     "SurveyResult",
     "assert_decides_alike",
     "assert_gates_hold",
     "assert_may_ship",
 ]
-
-TOTAL_QUERIES = 10_000
-"""Queries of a search as a test: about ten seconds for a model of a millisecond, and as long again
-for each sixteen findings that are shrunk."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -103,19 +89,19 @@ class EdgeFlare:
         self,
         pair: str | Path,
         *,
-        total_queries: int = TOTAL_QUERIES,
+        total_queries: int = 10_000,
         total_time: float | None = None,
         limit: int | None = None,
         first: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
-        strategy: str = "boundary",
+        strategy: str | None = None,
         min_strength: float = 0.0,
         within: float | Literal["default"] | None = "default",
         shrink: int | None = None,
         rng_seed: int = 0,
         operators: Sequence[str] = ("built-in",),
         trust: bool = False,
-    ) -> Result:
+    ) -> SearchResult:
         """Search a pair within a budget; see the options of `edgeflare search`.
 
         Args:
@@ -125,7 +111,7 @@ class EdgeFlare:
             limit: take so many seeds only, of each label its share.
             first: take the first so many seeds only, whatever their labels.
             find: deviations that count.
-            strategy: name of the search strategy; models of values need one such as climb.
+            strategy: name of the search strategy; that of the pair's task for None.
             min_strength: deviations weaker than this do not count, once they are strengthened.
             within: deviations farther from their seed than this PSNR in dB (of sounds SNR) do not
                 count, once they are shrunk; None for any distance. By default 30 for images; each
@@ -144,35 +130,30 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
-        from edgeflare.core.goal import Find, Goal  # noqa: PLC0415
+        from edgeflare.api.search import search  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
-        from edgeflare.record.json_file import MOST  # noqa: PLC0415
-        from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
+        from edgeflare.run.plan import SHRINK  # noqa: PLC0415
 
-        require_within("rng_seed", rng_seed, 0, MOST, whole=True)
-        require_within("min_strength", min_strength, 0.0, 1.0)
-        require_within("within", None if within == "default" else within, 0.0)
-        require_within("shrink", shrink, 0, MOST, whole=True)
-        require_one_of("find", find, [target.value for target in Find])
-        plan = Plan(
-            strategy=strategy,
-            goal=Goal(Find(find)),
-            devices=(),
-            rng_seed=rng_seed,
-            limit=limit,
-            first=first,
-            total_queries=total_queries,
-            total_time=total_time,
-            strengthen=default_strengthen(min_strength),
-            shrink=SHRINK if shrink is None else shrink,
-            min_strength=min_strength,
-            within=within,
-            operators=tuple(operators),
-        )
-        path = self._next_folder()
         try:
-            return search_in_test(
-                Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
+            return search(
+                pair,
+                device=self.devices,
+                total_queries=total_queries,
+                total_time=total_time,
+                limit=limit,
+                first=first,
+                find=find,
+                strategy=strategy,
+                min_strength=min_strength,
+                within=within,
+                shrink=SHRINK if shrink is None else shrink,
+                rng_seed=rng_seed,
+                operators=operators,
+                out=self._next_folder(),
+                overwrite=True,
+                trust=trust,
+                trust_profiles=self._trust,
+                progress=False,
             )
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
@@ -309,25 +290,26 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
+        from edgeflare.api.check import check  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
-        from edgeflare.record.json_file import MOST  # noqa: PLC0415
 
-        require_within("limit", limit, 1, MOST, whole=True)
-        require_within("budget", budget, 1e-3)
-        asked = CheckArguments(
-            Path(pair),
-            self.devices,
-            inputs=None if inputs is None else Path(inputs),
-            limit=limit,
-            gates=gates,
-            gates_file=None if gates_file is None else Path(gates_file),
-            strict=strict,
-            budget=budget,
-            trust=trust,
-            trust_profiles=self._trust,
-        )
         try:
-            return check_in_test(asked, self._next_folder())
+            return check(
+                pair,
+                inputs=inputs,
+                device=self.devices,
+                limit=limit,
+                gates=gates,
+                gates_file=gates_file,
+                strict=strict,
+                budget=budget,
+                near=False,
+                out=self._next_folder(),
+                overwrite=True,
+                trust=trust,
+                trust_profiles=self._trust,
+                progress=False,
+            )
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None
 

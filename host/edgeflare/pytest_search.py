@@ -8,107 +8,20 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from edgeflare.api.call_arguments import require_one_of, require_within
+
 if TYPE_CHECKING:
-    from edgeflare.run.plan import Plan
+    from edgeflare.api.search import SearchResult
     from edgeflare.run.run_document import Finding, RunDocument
 
 
-@dataclass(frozen=True)
-class Result:
-    """A search that has ended.
-
-    Attributes:
-        document: what run.json holds.
-        path: directory of the run.
-
-    """
-
-    document: dict[str, Any]
-    path: Path
-
-    @property
-    def deviations(self) -> list[dict[str, Any]]:
-        """Seeds that deviate themselves, then findings; in each part failures come first."""
-        from edgeflare.report.entry_words import worst_first  # noqa: PLC0415
-        from edgeflare.run.run_document import from_json  # noqa: PLC0415
-
-        typed = from_json(self.document)
-        lists = {"deviating_seeds": typed.deviating_seeds, "findings": typed.findings}
-        stored = {(key, entry["seed_id"]): entry for key in lists for entry in self.document[key]}
-        return [
-            stored[key, entry.seed_id]
-            for key, entries in lists.items()
-            for entry in worst_first(entries)
-        ]
-
-
-def search_in_test(
-    pair: Path, devices: Sequence[str], plan: Plan, path: Path, *, trust: bool, profiles: bool
-) -> Result:
-    """Search a pair into a run directory; a run that is there is replaced.
-
-    Args:
-        pair: a pair folder.
-        devices: names of the devices.
-        plan: what is asked, without the devices.
-        path: the run directory.
-        trust: trust a Python function that the pair names as its original.
-        profiles: trust profiles in `./device_profiles`.
-
-    Raises:
-        UserError: the pair, a device's name or the plan is not what it should be.
-        InfrastructureError: a device fails.
-
-    """
-    from contextlib import ExitStack  # noqa: PLC0415
-    from dataclasses import replace  # noqa: PLC0415
-
-    from edgeflare.campaign.campaign_record import (  # noqa: PLC0415
-        describe_run,
-        run_recorded_campaign,
-    )
-    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
-    from edgeflare.campaign.pair_panel import open_pair  # noqa: PLC0415
-    from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
-    from edgeflare.core.interrupt import Interrupt  # noqa: PLC0415
-    from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
-    from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.models.pair import load_pair  # noqa: PLC0415
-    from edgeflare.outside_text import json_value  # noqa: PLC0415
-    from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415
-    from edgeflare.trust import granted  # noqa: PLC0415
-
-    loaded = load_pair(pair, trust=trust)
-    found = find_profiles(list(devices), granted(profiles))
-    plan = replace(plan, devices=tuple(profile.name for profile in found))
-    with ExitStack() as stack:
-        opened = open_pair(loaded, plan, found, stack)
-        count = len(opened.seeds)
-        if plan.total_queries is not None and plan.total_queries < count:
-            raise UserError(
-                f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
-                " raise it, or take fewer seeds with limit"
-            )
-        require_searchable(opened, plan)
-        header = describe_run(opened, plan)
-        _, journal = begin_run(path, header, count, overwrite=True)
-        stack.callback(journal.close)
-        run_recorded_campaign(
-            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
-        )
-    return Result(json_value((path / "run.json").read_bytes()), path)
-
-
 def assert_decides_alike(
-    result: Result,
+    result: SearchResult,
     *,
     allow: float = 0.0,
     fail_on: str = "any",
@@ -133,13 +46,12 @@ def assert_decides_alike(
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.report.entry_words import worst_first  # noqa: PLC0415
     from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
-    from edgeflare.run.run_document import from_json  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     require_one_of(
         "fail_on", fail_on, [name for name, condition in FAIL_ON.items() if condition.of_tests]
     )
-    document = from_json(result.document)
+    document = result.document
     if FAIL_ON[fail_on].needs_truth and document.totals.harm is None:
         raise UserError(
             f'fail_on="{fail_on}": the seeds have no labels or targets: give an .npz with them'
@@ -152,30 +64,6 @@ def assert_decides_alike(
         )
     if document.stopped_by and not allow_unfinished:
         pytest.fail(for_terminal(_unfinished(document)), pytrace=False)
-
-
-def require_within(
-    name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
-) -> None:
-    """Refuse an argument that is not within its range; None is no bound."""
-    __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
-
-    kinds = int if whole else (int, float)
-    if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
-        return
-    number = "a whole number" if whole else "a number"
-    bounds = f"of {least:g} or more" if most == inf else f"from {least:g} to {most:g}"
-    raise UserError(f"{name}={value!r}: expected {number} {bounds}")
-
-
-def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse an argument that is none of its values."""
-    __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
-
-    if value not in choices:
-        raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
 
 
 def _unfinished(document: RunDocument) -> str:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from edgeflare.survey.record.survey_document import SurveyDocument
     from edgeflare.survey.survey_preparation import SurveyRequest
 
 
@@ -25,12 +26,12 @@ class SurveyResult:
     """A survey that has ended.
 
     Attributes:
-        document: what survey.json holds.
+        document: what survey.json holds, typed.
         path: directory of the run.
 
     """
 
-    document: dict[str, Any]
+    document: SurveyDocument
     path: Path
 
 
@@ -78,9 +79,9 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     from edgeflare.models.compressed_model import read_ensemble  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.models.pair_file import Settings  # noqa: PLC0415
-    from edgeflare.outside_text import json_value  # noqa: PLC0415
-    from edgeflare.run.run_directory import SURVEY_DOCUMENT  # noqa: PLC0415
+    from edgeflare.run.run_directory import RunDirectory  # noqa: PLC0415
     from edgeflare.survey.phases.survey_observer import UnobservedSurvey  # noqa: PLC0415
+    from edgeflare.survey.record.survey_document import read_survey  # noqa: PLC0415
     from edgeflare.survey.survey_preparation import open_survey  # noqa: PLC0415
     from edgeflare.survey.survey_run import (  # noqa: PLC0415
         begin_survey,
@@ -108,7 +109,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
             survey_observer=UnobservedSurvey(),
             interrupt=Interrupt(),
         )
-    return SurveyResult(json_value((path / SURVEY_DOCUMENT).read_bytes()), path)
+    return SurveyResult(read_survey(RunDirectory(path)), path)
 
 
 def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
@@ -163,14 +164,11 @@ def assert_gates_hold(result: SurveyResult) -> None:
 
     """
     __tracebackhide__ = True
-    from msgspec import convert  # noqa: PLC0415
-
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.survey.presentation.survey_words import gate_sentence, next_arguments  # noqa: PLC0415
-    from edgeflare.survey.record.survey_document import SurveyDocument  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
-    document = convert(result.document, SurveyDocument)
+    document = result.document
     if not document.gates:
         raise UserError('the survey had no gates: give some, such as gates=("rate<0.01",)')
     failed = [gate for gate in document.gates if gate.state != "held"]

@@ -277,17 +277,11 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/command_on_fleet.py add_on_fleet: added[0]": OF_OURS,
     "cli/agent.py _copy: path.name": OF_A_PATH,
     "fleet/command_job.py CommandJob.place: unit.name": "a class of devices, made a plain name",
-    "fleet/command_job.py command_place: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "fleet/command_job.py command_place: class_name": "a class of devices, made a plain name",
     "cli/export.py _export_operator: f'finding-{number}.zip'": "a whole number",
-    "cli/conformance_launch.py tabulate_kernels: f'kernels-{datetime.now():%Y%m%d-%H%M%S}'": (
-        BY_THE_USER
-    ),
     "cli/kernel_set_matrix.py compare_kernel_sets.compared: taken.kernels": OF_OURS,
     "matrix/kernel_set_runs.py KernelSetRunner.look: profile.kernels": OF_OURS,
     "matrix/kernel_set_runs.py KernelSetRunner._run_each: profile.kernels": OF_OURS,
-    "cli/matrix_options.py "
-    "matrix_path: f'{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "cli/command_on_fleet.py make_only_run: cell.run": STRATEGY,
     "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
@@ -296,17 +290,11 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,
     "pages/html_page.py packaged: name": OF_OURS,
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
-    "cli/replay.py replay: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
-    "cli/conformance_replay.py replay_conformance: name": BY_THE_USER,
     "cli/conformance_replay.py replay_on_versions: f'versions-{directory.path.resolve().name}'": (
         BY_THE_USER
     ),
     "check/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
-    "cli/check.py check: f'{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
-    "cli/layers.py layers: f'{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}'": (
-        BY_THE_USER
-    ),
-    "cli/run_options.py RunFolder.choose: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
+    "record/folder.py new_folder: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "fleet/grid_job.py GridJob._gathered: cell.run": STRATEGY,
     "conditions/condition_choice.py chosen_conditions: text.strip()": BY_THE_USER,
     "conform/execution/pack_runner.py "

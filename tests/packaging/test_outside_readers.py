@@ -116,8 +116,6 @@ _OF_THE_COMMAND = frozenset(
         "devices/transports/ssh.py",
         "stderr_diversion.py",
         "fleet/work/unit_attempt.py",
-        "pytest_search.py",
-        "pytest_survey.py",
     }
 )
 """What reads a file that the same command wrote just before."""

@@ -10,6 +10,7 @@ import pytest
 
 from brief_commands import brief_checks
 from called_commands import EXAMPLES
+from edgeflare.check.check_document import check_bytes
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, assert_may_ship
 from public_cases import copied_case
@@ -28,7 +29,7 @@ def _brief() -> Iterator[None]:
 def test_what_may_ship_passes(tmp_path: Path) -> None:
     result = EdgeFlare(["emulated-xnnpack"], tmp_path / "run").check(EXAMPLE, limit=20)
     assert_may_ship(result)
-    assert result.document["schema"] == "edgeflare.check/v1"
+    assert (result.path / "check.json").read_bytes() == check_bytes(result.document)
     assert (result.path / "check.html").is_file()
 
 

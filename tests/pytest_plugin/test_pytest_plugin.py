@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from documents import as_json, run_document
+from documents import run_document
+from edgeflare.api.search import SearchResult
 from edgeflare.errors import UserError
-from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
+from edgeflare.pytest_plugin import EdgeFlare, assert_decides_alike
 from edgeflare.report.entry_words import worst_first
 from edgeflare.run.run_document import from_json, to_json
 from small_pairs import write_score_pair
@@ -156,7 +157,7 @@ def test_no_name_reaches_the_terminal_with_its_commands(
         stopped_by=stopped_by,
     )
     with pytest.raises(pytest.fail.Exception) as failed:
-        assert_decides_alike(Result(as_json(document), tmp_path))
+        assert_decides_alike(SearchResult(document, tmp_path))
     assert "pair" in str(failed.value)
     assert "\x1b" not in str(failed.value)
 
@@ -166,8 +167,8 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
     tmp_path: Path, fail_on: Literal["any", "kernel"]
 ) -> None:
     document = run_document(totals={"seeds": 4}, findings=[ENTRY, CRASH])
-    result = Result(as_json(document), tmp_path)
-    assert [entry["seed_id"] for entry in result.deviations] == [2, 1]
+    result = SearchResult(document, tmp_path)
+    assert [entry.seed_id for entry in result.deviations] == [2, 1]
     with pytest.raises(pytest.fail.Exception, match="the worst: seed 2 after 9 queries") as failed:
         assert_decides_alike(result, fail_on=fail_on)
     assert "no answer (crash)" in str(failed.value)
@@ -209,7 +210,7 @@ def test_a_gate_that_could_not_fail_is_refused(
     tmp_path: Path, argument: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        assert_decides_alike(Result({}, tmp_path), **argument)
+        assert_decides_alike(SearchResult(run_document(), tmp_path), **argument)
 
 
 def test_a_device_that_there_is_not_is_refused_once_before_any_test(tmp_path: Path) -> None:
@@ -255,11 +256,11 @@ def test_what_is_harmless_by_its_labels_passes(tmp_path: Path) -> None:
     entry: dict[str, Any] = {"kind": "deviation", "cause": "compression", "harm": "device-right"}
     entry |= {"distortion": {"l2": 5.0}}
     harm = {"deviating_seeds": {}, "findings": {"device-right": 1}}
-    document = as_json(run_document(findings=[entry], totals={"seeds": 4, "harm": harm}))
-    assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
-    del document["totals"]["harm"]
+    document = run_document(findings=[entry], totals={"seeds": 4, "harm": harm})
+    assert_decides_alike(SearchResult(document, tmp_path), fail_on="harmful")
+    unlabelled = run_document(findings=[entry], totals={"seeds": 4})
     with pytest.raises(UserError, match='fail_on="harmful": the seeds have no labels'):
-        assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
+        assert_decides_alike(SearchResult(unlabelled, tmp_path), fail_on="harmful")
 
 
 def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
@@ -290,7 +291,7 @@ def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
     session = EdgeFlare(["mine"], tmp_path / "run", trust=True)
     with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
         session.search(tmp_path, first=1, total_queries=1)
-    assert untrusted.search(tmp_path, first=1, total_queries=1, trust=True).document["pair"]
+    assert untrusted.search(tmp_path, first=1, total_queries=1, trust=True).document.pair
     assert (tmp_path / "executed").exists()
     with session.open_device() as device:
         assert device.profile.name == "mine"
@@ -303,7 +304,7 @@ def test_a_search_draws_from_the_operators_that_are_named(tmp_path: Path) -> Non
     pair = ROOT / "examples" / "fashion_lenet4"
     budget: dict[str, Any] = {"first": 1, "total_queries": 30, "shrink": 0}
     document = edgeflare.search(pair, operators=["median-blur", "pixel-change"], **budget).document
-    assert document["plan"]["operators"] == ["median-blur", "pixel-change"]
+    assert document.plan.operators == ("median-blur", "pixel-change")
     with pytest.raises(UserError, match="'median-blurr'; did you mean median-blur"):
         edgeflare.search(pair, operators=["median-blurr"], **budget)
 
@@ -317,12 +318,12 @@ def test_words(edgeflare):
 
 def test_values(edgeflare):
     result = edgeflare.search(
-        {values!r}, strategy="climb", first=2, total_queries=60, within=None, shrink=0
+        {values!r}, first=2, total_queries=60, within=None, shrink=0
     )
     assert_decides_alike(result)
 
 def test_values_have_no_boundary(edgeflare):
-    edgeflare.search({values!r})
+    edgeflare.search({values!r}, strategy="boundary")
 """
 
 

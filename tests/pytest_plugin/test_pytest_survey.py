@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, SurveyResult, assert_gates_hold
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.record.survey_document import read_survey
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +33,10 @@ def surveyed(tmp_path_factory: pytest.TempPathFactory) -> SurveyResult:
 
 
 def test_a_survey_returns_its_document(surveyed: SurveyResult) -> None:
-    assert surveyed.document["schema"] == "edgeflare.survey/v1"
+    assert read_survey(RunDirectory(surveyed.path)) == surveyed.document
     assert (surveyed.path / "run.json").is_file()
-    assert surveyed.document["asked"] <= 150
-    assert not surveyed.document["findings"]
+    assert surveyed.document.asked <= 150
+    assert not surveyed.document.findings
 
 
 def test_a_build_is_compared_with_the_one_before(surveyed: SurveyResult, tmp_path: Path) -> None:
@@ -47,10 +50,10 @@ def test_a_build_is_compared_with_the_one_before(surveyed: SurveyResult, tmp_pat
         baseline=surveyed.path,
         ensemble="xnnpack,builtin",
     ).document
-    assert now["plan"]["ensemble"] == ["xnnpack", "builtin"]
-    overall = now["baseline"]["overall"]
-    assert 0 < overall["both"] <= min(now["asked"], surveyed.document["asked"])
-    assert now["baseline"]["run"] == str(surveyed.path)
+    assert now.plan.ensemble == ("xnnpack", "builtin")
+    assert now.baseline is not None
+    assert 0 < now.baseline.overall.both <= min(now.asked, surveyed.document.asked)
+    assert now.baseline.run == str(surveyed.path)
 
 
 def test_rare_events_are_looked_for(tmp_path: Path) -> None:
@@ -64,21 +67,22 @@ def test_rare_events_are_looked_for(tmp_path: Path) -> None:
         rare=True,
         rare_queries=100,
     ).document
-    assert document["plan"]["rare_queries"] == 100
-    assert 0.0 <= document["rare"]["low"] <= document["rare"]["estimate"]
-    assert document["rare"]["device_queries"] >= 100
+    assert document.plan.rare_queries == 100
+    assert document.rare is not None
+    assert 0.0 <= document.rare.low <= document.rare.estimate
+    assert document.rare.device_queries >= 100
 
 
 def test_gates_that_are_not_held_fail_by_name(surveyed: SurveyResult) -> None:
-    first, second = surveyed.document["gates"]
-    assert first["state"] == "held"
-    assert second["state"] != "held"
+    first, second = surveyed.document.gates
+    assert first.state == "held"
+    assert second.state != "held"
     with pytest.raises(pytest.fail.Exception) as failed:
         assert_gates_hold(surveyed)
     message = str(failed.value)
-    assert f"gate rate<0.001 under white-noise is {second['state']}" in message
+    assert f"gate rate<0.001 under white-noise is {second.state}" in message
     assert "rate<0.5" not in message
-    assert surveyed.document["sentence"] in message
+    assert surveyed.document.sentence in message
 
 
 @pytest.mark.parametrize(
@@ -91,8 +95,8 @@ def test_gates_that_are_not_held_fail_by_name(surveyed: SurveyResult) -> None:
 def test_an_undecided_gate_says_what_to_change(
     ended: str, said: str, surveyed: SurveyResult
 ) -> None:
-    open_gate, missed = ({**surveyed.document["gates"][1], "state": state} for state in _FAILED)
-    document = {**surveyed.document, "stopped_by": ended, "gates": [open_gate, missed]}
+    gates = tuple(replace(surveyed.document.gates[1], state=state) for state in _FAILED)
+    document = replace(surveyed.document, stopped_by=ended, gates=gates)
     with pytest.raises(pytest.fail.Exception) as failed:
         assert_gates_hold(SurveyResult(document, surveyed.path))
     first, second, *_ = str(failed.value).splitlines()
@@ -101,13 +105,13 @@ def test_an_undecided_gate_says_what_to_change(
 
 
 def test_gates_that_are_held_pass(surveyed: SurveyResult) -> None:
-    held = {**surveyed.document, "gates": surveyed.document["gates"][:1]}
+    held = replace(surveyed.document, gates=surveyed.document.gates[:1])
     assert_gates_hold(SurveyResult(held, surveyed.path))
 
 
 def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
     with pytest.raises(UserError, match="had no gates"):
-        assert_gates_hold(SurveyResult({**surveyed.document, "gates": []}, surveyed.path))
+        assert_gates_hold(SurveyResult(replace(surveyed.document, gates=()), surveyed.path))
 
 
 @pytest.mark.parametrize(

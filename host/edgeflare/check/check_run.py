@@ -8,8 +8,10 @@ goes on; a repair goes on itself. What a check would do, and how long that takes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -24,7 +26,9 @@ from edgeflare.check.field import field_seconds
 from edgeflare.check.figures.check_figures import CheckFigures
 from edgeflare.check.file_faults import file_figures
 from edgeflare.check.layer_faults import INPUTS, layer_seconds
+from edgeflare.check.named_models import LoadedModels
 from edgeflare.check.near import near_seconds
+from edgeflare.check.pair_assumptions import assumed_toml
 from edgeflare.check.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.check.phases.answer_phase import ask_device, open_on
 from edgeflare.check.phases.check_record import (
@@ -49,6 +53,7 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.device import Device, connect
+from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, layers_bytes
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_file import FILE
@@ -137,6 +142,69 @@ class CheckFolder:
         from edgeflare.check.check_html import check_html  # noqa: PLC0415 - takes time
 
         write_atomically(self.path / PAGE, check_html(document, self.path).encode())
+
+
+def check_into(  # noqa: PLR0913 - what decides a check, who watches it, and where it goes
+    path: Path,
+    loaded: LoadedModels,
+    profiles: Sequence[Profile],
+    request: CheckRequest,
+    observer: CheckObserver,
+    interrupt: Interrupt,
+    began: float,
+    *,
+    overwrite: bool,
+    resume: bool,
+) -> tuple[CheckDocument, InfrastructureError | None]:
+    """Check models into a folder, with the page and, of models without one, a `pair.toml`.
+
+    Args:
+        path: the folder, absent or empty unless the check there is replaced or gone on with.
+        loaded: what is checked.
+        profiles: profiles of the devices.
+        request: what is asked.
+        observer: watches it.
+        interrupt: the user's wish to stop.
+        began: when it began, by the monotonic clock.
+        overwrite: whether a check there is replaced.
+        resume: whether the check there goes on.
+
+    Returns:
+        The document, and what was lost on the way; None where nothing was.
+
+    Raises:
+        UserError: a model, the inputs, the folder or the first device is not what it should be.
+
+    """
+    job = check_job(loaded, profiles, request, path, began)
+    with ExitStack() as stack:
+        folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
+        job = dataclass_replace(job, before=folder.seconds)
+        with loaded.naming_next():
+            document, lost = run_check(job, folder.figures, folder, observer, interrupt)
+        folder.keep_page(document)
+        if loaded.assumed is not None:
+            write_atomically(path / FILE, assumed_toml(loaded.pair).encode())
+    return document, lost
+
+
+def check_job(
+    loaded: LoadedModels,
+    profiles: Sequence[Profile],
+    request: CheckRequest,
+    path: Path,
+    began: float,
+) -> PairCheck:
+    """Return what is checked, into which folder; see `check_into`."""
+    return PairCheck(
+        loaded.pair,
+        profiles,
+        request,
+        loaded.further(path, request.devices[0]),
+        began,
+        draws=loaded.named.draws,
+        guessed=loaded.guessed,
+    )
 
 
 def run_check(

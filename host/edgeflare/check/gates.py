@@ -8,7 +8,7 @@ few inputs do not decide it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 from pathlib import Path
@@ -24,6 +24,7 @@ from edgeflare.check.harm import counted_faults, failure_here, otherwise_here
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
 from edgeflare.models.pair_file import gates_of_file
+from edgeflare.pages.csv_rows import csv_text
 from edgeflare.record.json_types import Amount, Count
 from edgeflare.statistics.proportion import (
     ShareEstimate,
@@ -404,3 +405,25 @@ _JUDGES: Final[Mapping[str, _Judge]] = {
     "class-loss": _class_loss,
     "changed": _changed,
 }
+
+_COLUMNS: Final = ("gate", "device", "state", "limit", "seen", "low", "high", "inputs", "words")
+
+
+def gates_csv(gates: Iterable[CheckGate]) -> str:
+    """Return gates as comma-separated values with a header (RFC 4180), a row each."""
+    return csv_text(_COLUMNS, (_row(gate) for gate in gates))
+
+
+def _row(gate: CheckGate) -> dict[str, object]:
+    seen = gate.seen
+    return {
+        "gate": gate.name,
+        "device": gate.device,
+        "state": gate.state,
+        "limit": gate.limit,
+        "seen": None if seen is None else seen.value,
+        "low": None if seen is None else seen.low,
+        "high": None if seen is None else seen.high,
+        "inputs": None if seen is None else seen.inputs,
+        "words": gate.words,
+    }

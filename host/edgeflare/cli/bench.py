@@ -32,7 +32,6 @@ from edgeflare.cli.option_values import (
     read_parts,
     read_whole_numbers,
 )
-from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
@@ -41,6 +40,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import say, watch_runs
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import strategies as known_strategies
 from edgeflare.trust import decided_by_user

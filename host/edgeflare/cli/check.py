@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
+from contextlib import ExitStack
 from pathlib import Path
-from shlex import quote
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
+from edgeflare.api.check import ShownCheck
 from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.causes.first_cause import find_cause
 from edgeflare.check.check_document import CheckDocument
 from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import CHECKED, CheckFolder, planned_check, run_check
+from edgeflare.check.check_run import (
+    CHECKED,
+    check_into,
+    check_job,
+    planned_check,
+)
 from edgeflare.check.gates import LIMITS, read_limits
-from edgeflare.check.pair_assumptions import assumed_of, assumed_toml, loaded_pair
-from edgeflare.check.pair_check import PairCheck, check_request, command_about
-from edgeflare.check.sections import Named
+from edgeflare.check.named_models import NamedModels
+from edgeflare.check.pair_assumptions import assumed_toml
+from edgeflare.check.pair_check import PairCheck, check_request
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import read_time
-from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.pair import Pair, load_pair
-from edgeflare.models.pair_file import FILE, Settings
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_file import FILE
 from edgeflare.pages.terminal import print_page
+from edgeflare.progress import observe
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.trust import Trust, decided_by_user
-
-_MOST_MODELS: Final = 2
+from edgeflare.record.folder import new_folder
+from edgeflare.trust import decided_by_user
 
 Models = Annotated[
     list[Path] | None,
@@ -189,15 +189,15 @@ def check(
     began = time.monotonic()
     _require_consistent(undecided, out, resume=resume, overwrite=overwrite)
     decided = decided_by_user(trust)
-    named = _named(models or [], original, compressed)
-    draws = named.pair is None and named.original is None and inputs is None
+    named = NamedModels.of(models or [], inputs, original, compressed)
     given = preprocessing.settings(
         named.original, None if inputs is None else str(inputs), named.compressed
     )
-    pair, assumed = (_alone(named), None) if draws else _loaded(named, given, decided)
+    loaded = named.load(given, decided)
+    pair, assumed = loaded.pair, loaded.assumed
     if write_pair is not None:
         return _write_pair(pair, write_pair, assumed)
-    _require_models(pair, named, inputs, assumed, mend=mend)
+    loaded.require_known(mend=mend)
     profiles = find_profiles(device, decided)
     request = check_request(
         pair,
@@ -206,52 +206,34 @@ def check(
         limit=limit,
         budget=read_time("--budget", budget),
         strict=strict,
-        draws=draws,
+        draws=named.draws,
         inputs=not no_inputs,
         near=not no_near,
         mend=mend,
     )
-    path = out or Path("runs") / f"{pair.folder_name}-check-{datetime.now():%Y%m%d-%H%M%S}"
-    further = _further(named, pair, path, inputs, request.devices[0], draws=draws)
-    job = PairCheck(
-        pair,
-        profiles,
-        request,
-        further,
-        began,
-        draws=draws,
-        guessed="" if assumed is None else assumed.guessed,
-    )
+    path = out or new_folder(f"{pair.folder_name}-check")
     if dry_run:
-        with _naming_next(named, inputs, assumed):
+        job = check_job(loaded, profiles, request, path, began)
+        with loaded.naming_next():
             _tell(job, path, overwrite=overwrite)
         return 0
     with ExitStack() as stack:
-        folder = CheckFolder.begin(path, request, stack, overwrite=overwrite, resume=resume)
-        interrupt = stack.enter_context(interruptible("writing what is known"))
-        watch = _Watch(stack.enter_context(observe(Console(stderr=True))))
-        job = replace(job, before=folder.seconds)
-        with _naming_next(named, inputs, assumed):
-            document, lost = run_check(job, folder.figures, folder, watch, interrupt)
-        folder.keep_page(document)
-        if assumed is not None:
-            write_atomically(path / FILE, assumed_toml(pair).encode())
+        document, lost = check_into(
+            path,
+            loaded,
+            profiles,
+            request,
+            ShownCheck(stack.enter_context(observe(Console(stderr=True)))),
+            stack.enter_context(interruptible("writing what is known")),
+            began,
+            overwrite=overwrite,
+            resume=resume,
+        )
     print_page(Console(), check_page(document), str(path))
     result(path)
     if lost is not None:
         raise InfrastructureError(f"{lost}; the same command with --resume goes on")
     return _exit_code(document, undecided)
-
-
-def _require_models(
-    pair: Pair, named: _Named, inputs: Path | None, assumed: Assumption | None, *, mend: bool
-) -> None:
-    """Refuse models of which too little is known, or of which one is needed and missing."""
-    if assumed is not None and assumed.refused:
-        then = f"; {_then(named, inputs)}" if assumed.lines else ""
-        raise UserError(f"{assumed.refused}{then}")
-    if mend and pair.original is None:
-        raise UserError("--mend repairs a file towards its original: name that, too")
 
 
 def _exit_code(document: CheckDocument, undecided: str) -> int:
@@ -268,115 +250,6 @@ def _require_consistent(undecided: str, out: Path | None, *, resume: bool, overw
     if resume and (overwrite or out is None):
         other = "--overwrite replaces it" if overwrite else "has to know the folder: add --out DIR"
         raise UserError(f"--resume goes on with a check, and {other}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """What the user names: a pair, or models by themselves."""
-
-    pair: Path | None
-    original: str | None
-    compressed: str | None
-
-
-def _further(
-    named: _Named, pair: Pair, out: Path, inputs: Path | None, device: str, *, draws: bool
-) -> Named:
-    """Return what makes commands that look further.
-
-    Models without a `pair.toml` have one in the folder of the check then.
-    """
-    folder = None if draws else str(named.pair or out)
-    own = inputs if named.pair is not None else None
-    return command_about(folder, str(pair.compressed), own, device)
-
-
-def _named(models: list[Path], original: str | None, compressed: str | None) -> _Named:
-    """Return what the arguments name."""
-    if len(models) > _MOST_MODELS:
-        raise UserError(
-            f"{len(models)} paths are too many: name a pair, or an original and a compressed model"
-        )
-    if len(models) <= 1 and not (models and models[0].suffix.lower() == ".tflite"):
-        return _Named(models[0] if models else None, original, compressed)
-    if compressed is not None or (original is not None and len(models) == _MOST_MODELS):
-        raise UserError("a model is named twice: name it as an argument or as an option")
-    first = str(models[0]) if len(models) == _MOST_MODELS else original
-    return _Named(None, first, str(models[-1]))
-
-
-_NO_NAMES: Final = frozenset({"compressed", "model", "quantized"})
-"""Names of files that say nothing of the model: that of their folder stands for it."""
-
-
-def _loaded(named: _Named, given: Settings, decided: Trust) -> tuple[Pair, Assumption | None]:
-    """Return a pair, and what is assumed of models that have no `pair.toml`; None of others.
-
-    Raises:
-        UserError: it is not what it should be.
-
-    """
-    if named.pair is not None or named.compressed is None:
-        return load_pair(named.pair, given, decided, "--inputs"), None
-    assumed = assumed_of(Path(named.compressed), given)
-    pair = loaded_pair(assumed, given, decided)
-    if pair.name in _NO_NAMES:
-        pair = replace(pair, name=pair.compressed.resolve().parent.name or pair.name)
-    return pair, assumed
-
-
-def _alone(named: _Named) -> Pair:
-    """Return the pair of a compressed model without an original and inputs."""
-    if named.compressed is None:
-        raise UserError(
-            "there is nothing to check: name a pair, two models with --inputs, or a .tflite alone"
-        )
-    path = Path(named.compressed)
-    return Pair(path.stem, None, path, path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Watch:
-    """What shows how far a check is, and what it comes to so far."""
-
-    display: ProgressDisplay
-
-    def begun(self, name: str, about: float | None, most: float) -> None:
-        """Show what a phase costs."""
-        self.display.begun(name, about, most)
-
-    def worked(self, name: str, done: int, total: int) -> None:
-        """Show how far a phase is."""
-        self.display.worked(name, done, total)
-
-    def said(self, document: CheckDocument) -> None:
-        """Say what the answers come to, before anything else is looked into."""
-        cause = find_cause(document.figures, document.gates)
-        found = "nothing speaks against it so far" if cause is None else cause.words
-        self.display.told(f"by the answers alone: {found}")
-
-
-def _then(named: _Named, inputs: Path | None) -> str:
-    """Return what to type where nothing but a `pair.toml` tells what models take and give."""
-    models = " ".join(quote(file) for file in (named.original, named.compressed) if file)
-    data = "" if inputs is None else f" --inputs {quote(str(inputs))}"
-    return (
-        f"next: edgeflare check {models}{data} --write-pair pair, correct pair/pair.toml"
-        " (docs/pairs.md), then: edgeflare check pair"
-    )
-
-
-@contextmanager
-def _naming_next(named: _Named, inputs: Path | None, assumed: Assumption | None) -> Iterator[None]:
-    """Say what to type, where something was assumed of models that are refused."""
-    try:
-        yield
-    except UserError as refused:
-        if assumed is None or not assumed.notes:
-            raise
-        raise UserError(
-            f"{refused}; where what is assumed of these models is wrong, {_then(named, inputs)}"
-        ) from None
 
 
 def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from edgeflare.check.check_document import CheckDocument, load_check
 from edgeflare.check.check_page import check_page
-from edgeflare.check.gates import CheckGate
+from edgeflare.check.gates import CheckGate, gates_csv
 from edgeflare.cli.presentation import Reported
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
@@ -24,6 +24,7 @@ def reported_check(directory: RunDirectory) -> Reported:
         lambda console: print_page(console, page, str(directory.path)),
         {
             "--html": ("check.html", lambda: _page(document, directory)),
+            "--csv": ("gates.csv", lambda: gates_csv(document.gates).encode()),
             "--summary": ("summary.md", lambda: markdown_page(page).encode()),
         },
         "a check",

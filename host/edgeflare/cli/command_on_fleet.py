@@ -17,7 +17,6 @@ from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.matrix_options import is_matrix
-from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import result
 from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
@@ -32,6 +31,7 @@ from edgeflare.fleet.command_job import (
 from edgeflare.fleet.grid_job import GridJob
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, given_run
 from edgeflare.models.pair import Pair
+from edgeflare.progress import say, watch_runs
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT
 from edgeflare.untrusted_text import for_terminal, printable
 

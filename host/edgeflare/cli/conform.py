@@ -30,7 +30,6 @@ from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
-from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
@@ -56,6 +55,7 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import load_pair, model_or_compressed
 from edgeflare.models.seed_tensors import seed_tensors
 from edgeflare.pages.terminal import print_page
+from edgeflare.progress import say
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -30,7 +29,6 @@ from edgeflare.cli.interruptible import (
 )
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
-from edgeflare.cli.progress import observe, say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.cli.version_launch import installed
@@ -79,7 +77,9 @@ from edgeflare.models.run_host import describe_host
 from edgeflare.models.runtime_versions import installed_version
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import observe, say
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder import new_folder
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable
@@ -268,7 +268,7 @@ def tabulate_kernels(
         InfrastructureError: pip fails, or a process or a disk.
 
     """
-    path = folder.out or Path("runs") / f"kernels-{datetime.now():%Y%m%d-%H%M%S}"
+    path = folder.out or new_folder("kernels")
     RunDirectory.check(path, overwrite=folder.overwrite)
     console, begun = Console(stderr=True), time.monotonic()
     if models is None and seconds is None:

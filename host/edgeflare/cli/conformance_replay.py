@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
 
 import typer
@@ -14,7 +13,6 @@ from rich.markup import escape
 from edgeflare.cli.console import Console
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner
 from edgeflare.cli.matrix_options import is_matrix
-from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.replay_launch import refuse_as_target
 from edgeflare.cli.run_options import RunFolder
@@ -39,6 +37,8 @@ from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import say
+from edgeflare.record.folder import new_folder
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable
@@ -72,8 +72,7 @@ def replay_conformance(
     models = stored_models(directory, document)
     matrix = device is not None and is_matrix(device)
     profiles = [] if matrix else [_profile(device, document.device.name, trust)]
-    name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
-    path = out or Path("runs") / name
+    path = out or new_folder(f"replay-{directory.path.resolve().name}")
     refuse_as_target(path, "what is replayed", directory.path)
 
     def retried(profile: Profile, path: Path) -> list[RetriedFinding]:

@@ -20,7 +20,6 @@ from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.option_values import read_time
 from edgeflare.cli.overlay_files import OverlayFiles
-from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
@@ -40,6 +39,7 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.pages.page import Table
+from edgeflare.progress import ProgressDisplay, observe
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents, written
 from edgeflare.repair.repair_requirements import can_be_repaired

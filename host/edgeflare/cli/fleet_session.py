@@ -12,10 +12,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import say
 from edgeflare.fleet.fleet_job import FleetJob, JobEnd, opened_fleet
 from edgeflare.fleet.record.fleet_folder import PAGE
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.progress import say
 from edgeflare.untrusted_text import printable
 
 LINE_SECONDS: Final = 30.0

@@ -16,7 +16,6 @@ from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
-from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import Profile
@@ -35,6 +34,7 @@ from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
 from edgeflare.pages.page import Block, Section, Sentences, Table
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import observe
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
 from edgeflare.replay.past_run import PastRun

@@ -8,7 +8,6 @@ from typing import Literal
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import say
 from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -27,6 +26,7 @@ from edgeflare.matrix.matrix import (
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import say
 from edgeflare.report.arm_lines import taken_nodes
 from edgeflare.run.run_document import RunDocument
 from edgeflare.trust import Trust

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.progress import ProgressDisplay, observe, say
 from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.drafts.model_reading import read_operators
@@ -28,6 +27,7 @@ from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.pages.page import Sentences, Table
 from edgeflare.pages.terminal import print_blocks
+from edgeflare.progress import ProgressDisplay, observe, say
 from edgeflare.trust import Trust
 from edgeflare.untrusted_text import printable
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
@@ -26,6 +24,8 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
+from edgeflare.progress import ProgressDisplay, observe
+from edgeflare.record.folder import new_folder
 from edgeflare.trust import decided_by_user
 
 Inputs = Annotated[
@@ -109,7 +109,7 @@ def layers(
     decided = decided_by_user(trust)
     given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
     loaded = load_pair(pair, given, decided, "--inputs")
-    path = out or Path("runs") / f"{loaded.folder_name}-layers-{datetime.now():%Y%m%d-%H%M%S}"
+    path = out or new_folder(f"{loaded.folder_name}-layers")
     profile = None if device is None else find_profiles([device], decided)[0]
     console = Console(stderr=True)
     if dry_run:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.profile import names_all
 from edgeflare.errors import UserError
+from edgeflare.record.folder import new_folder
 
 Folder = TypeVar("Folder", bound=RunFolder)
 
@@ -40,7 +40,7 @@ def matrix_path(folder: RunFolder, name: str) -> Path:
     """
     from edgeflare.matrix.matrix_folder import check_matrix_folder  # noqa: PLC0415 - for few
 
-    path = folder.out or Path("runs") / f"{name}-matrix-{datetime.now():%Y%m%d-%H%M%S}"
+    path = folder.out or new_folder(f"{name}-matrix")
     check_matrix_folder(path, resume=folder.resume, overwrite=folder.overwrite)
     return path
 

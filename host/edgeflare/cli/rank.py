@@ -20,7 +20,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.option_values import read_operators, read_whole_numbers
-from edgeflare.cli.progress import say, watch_runs
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
@@ -29,6 +28,7 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import say, watch_runs
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled, measure_all, search_all
 from edgeflare.rank.rank_document import write_ranking

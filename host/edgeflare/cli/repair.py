@@ -24,7 +24,6 @@ from edgeflare.cli.interruptible import (
     resumable_work,
     stopped_by,
 )
-from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.repair_presentation import print_repair
 from edgeflare.cli.repair_settings import (
@@ -39,6 +38,7 @@ from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import observe
 from edgeflare.record import folder_contents
 from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +28,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import check_matrix_folder
+from edgeflare.record.folder import new_folder
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import open_replay
 from edgeflare.report.run_page import print_run
@@ -164,7 +164,7 @@ def replay(
         )
         return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
     asked = RequestedReplay(past, pair, against, folder)
-    path = folder.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = folder.out or new_folder(name)
     needed = [other.directory.path for other in (past, against) if other is not None]
     refuse_as_target(path, "what is replayed, or its baseline", *needed)
     return _replay_here(asked, device, decided, path, FAIL_ON[fail_on].counts)

@@ -11,11 +11,11 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import failures_reported, interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.progress import observe
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_run import (
     begin_replay,

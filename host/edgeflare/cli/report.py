@@ -61,7 +61,7 @@ Csv = Annotated[
     typer.Option(
         "--csv",
         help="Write RUN/findings.csv, an entry each row; of a survey survey.csv, its rates; of a"
-        " layer table layers.csv.",
+        " layer table layers.csv; of a check gates.csv.",
     ),
 ]
 Summary = Annotated[

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -19,6 +18,7 @@ import typer
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.option_values import require_finite, require_one_of
 from edgeflare.errors import UserError
+from edgeflare.record.folder import new_folder
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.gate import FAIL_ON
 from edgeflare.run.run_directory import RunDirectory
@@ -160,7 +160,7 @@ class RunFolder:
             UserError: a run that begins must not be written there.
 
         """
-        path = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+        path = self.out or new_folder(name)
         if not self.resume:
             RunDirectory.check(path, overwrite=self.overwrite)
         return path

@@ -19,13 +19,13 @@ from edgeflare.campaign.screening_answers import GivenScreening, note_screening
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, failures_reported, interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.cli.run_options import MovableRunFolder, naming_other_host
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.core.query import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.progress import observe
 from edgeflare.report.dry_run_lines import print_dry_run
 from edgeflare.run.begin_or_resume import note_other_host
 from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing

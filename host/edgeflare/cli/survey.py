@@ -22,7 +22,6 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED, failures_reported, interruptible
-from edgeflare.cli.progress import in_words, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -33,6 +32,7 @@ from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
+from edgeflare.progress import in_words, observe
 from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument

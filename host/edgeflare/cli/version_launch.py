@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.progress import observe, say
 from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.runtime_arms import (
@@ -27,6 +26,7 @@ from edgeflare.conform.version_table import (
 from edgeflare.models.runtime_versions import read_versions
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.terminal import print_section
+from edgeflare.progress import observe, say
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from edgeflare.fleet.unit_runs import UnitRuns
 from edgeflare.fleet.work.folder_archive import archive_folder
 from edgeflare.fleet.work_units import WorkUnit, shown_command
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.folder import new_folder
 from edgeflare.regular_file import read_regular
 from edgeflare.run.run_directory import MOST_BYTES, RunDirectory
 
@@ -201,7 +201,7 @@ def command_place(
         UserError: what is there must not be written over.
 
     """
-    path = out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = out or new_folder(name)
     if resume:
         if not (left := FleetFolder.beside(path).path).is_dir():
             raise UserError(f"there is no {left} to go on with: leave out --resume")

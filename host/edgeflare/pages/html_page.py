@@ -1,4 +1,4 @@
-"""A page as one HTML file that asks for nothing. Needs the extra `report`."""
+"""A page as one HTML file that asks for nothing, or as a part of another document."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
+from shlex import quote
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -34,6 +35,30 @@ def html_page(page: Page, script: str = "") -> str:
             style=packaged("style.css"),
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def html_fragment(page: Page, where: str) -> str:
+    """Return the brief parts of a page as HTML that stands in another document, as in a notebook.
+
+    Args:
+        page: what is shown.
+        where: the folder that it is about, as the user knows it.
+
+    """
+    return (
+        page_environment()
+        .get_template("fragment.html.j2")
+        .render(
+            page=page,
+            sections=[
+                (section.title, blocks)
+                for section in page.sections
+                if (blocks := section.brief_blocks())
+            ],
+            marks=MARKS,
+            where=quote(where),
         )
     )
 

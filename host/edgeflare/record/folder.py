@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -548,3 +549,13 @@ def _files(folder: Path) -> list[str]:
 
 def _say(line: str) -> None:
     sys.stderr.write(f"edgeflare: {printable(line)}\n")
+
+
+def new_folder(name: str) -> Path:
+    """Return the path of a folder in `runs/` that no command has made yet, named after the time.
+
+    Args:
+        name: what it begins with, such as the name of a pair and of a command.
+
+    """
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

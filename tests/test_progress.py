@@ -17,8 +17,8 @@ from rich.console import Console
 from edgeflare.campaign.observer import Progress, RefinementProgress
 from edgeflare.cli import fleet_session as shown_here
 from edgeflare.cli.fleet_session import fleet_progress
-from edgeflare.cli.progress import FIRST_FINDINGS, TimeLeft, expected_queries, in_words, observe
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState, PlaceState, UnitState
+from edgeflare.progress import FIRST_FINDINGS, TimeLeft, expected_queries, in_words, observe
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 
 
@@ -104,7 +104,7 @@ def test_bars_say_the_time_that_is_left() -> None:
 def test_a_rate_is_not_shown_beside_answers_that_end_a_survey_before_it_was_estimated_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("edgeflare.cli.progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("edgeflare.progress.LINE_SECONDS", 0.0)
     said = io.StringIO()
     with observe(Console(file=said)) as observer:
         observer.asked(device(256, 0.02, ended=False))
@@ -122,7 +122,7 @@ def test_a_rate_is_not_shown_beside_answers_that_end_a_survey_before_it_was_esti
 
 
 def test_graphs_are_counted_apart_from_single_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeflare.cli.progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("edgeflare.progress.LINE_SECONDS", 0.0)
     said = io.StringIO()
     with observe(Console(file=said)) as observer:
         observer.conformed(2_000, (515, 531), 4)

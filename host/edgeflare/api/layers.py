@@ -1,0 +1,106 @@
+"""A layer table from Python: `edgeflare.layers`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from edgeflare.api.call_arguments import path_of, require_within, shown_progress
+from edgeflare.api.result import Result
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.diagnose.layers.layer_comparison import compare_layers, open_layers
+from edgeflare.diagnose.layers.layers_document import (
+    LAYER_TABLE,
+    LAYERS,
+    LayersDocument,
+    layers_bytes,
+)
+from edgeflare.diagnose.layers.layers_page import layers_csv, layers_page
+from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.pages.page import Page
+from edgeflare.record.folder import new_folder
+from edgeflare.record.json_file import MOST
+from edgeflare.trust import granted
+
+
+@dataclass(frozen=True, repr=False)
+class LayersResult(Result[LayersDocument]):
+    """A layer table; its rows are the layers.
+
+    Attributes:
+        document: what layers.json holds.
+        path: folder of the table.
+
+    """
+
+    def page(self) -> Page:
+        """Return what `edgeflare layers` says."""
+        return layers_page(self.document)
+
+    def csv(self) -> str:
+        """Return the layers as comma-separated values with a header (RFC 4180)."""
+        return layers_csv(self.document)
+
+
+def layers(  # noqa: PLR0913 - the options of the command
+    pair: str | PathLike[str],
+    *,
+    inputs: str | PathLike[str] | None = None,
+    device: str | None = None,
+    limit: int = 100,
+    sensitivity_inputs: int = 50,
+    out: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    trust: bool = False,
+    trust_profiles: bool = False,
+    progress: bool = True,
+) -> LayersResult:
+    """Say how far each layer of a compressed model is off; see `edgeflare layers`.
+
+    Args:
+        pair: a folder with a `pair.toml`.
+        inputs: an `.npz` or a folder, given as seeds are; the pair's seeds for None.
+        device: hold each layer on this device against the same file on the host, too; None for no
+            device.
+        limit: look into so many of the inputs, of each label its share.
+        sensitivity_inputs: measure the sensitivity on so many of them; 0 for none.
+        out: folder of the table, absent or empty; a new one in `runs/` for None.
+        overwrite: replace the table in `out`.
+        trust: trust a Python function that the pair names as its original, and profiles in
+            `./device_profiles`.
+        trust_profiles: trust the profiles alone.
+        progress: show how far it is, on standard error.
+
+    Raises:
+        UserError: an argument, the pair or the device's name is not what it should be, or no layer
+            can be seen.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    __tracebackhide__ = True
+    require_within("limit", limit, 1, MOST, whole=True)
+    require_within("sensitivity_inputs", sensitivity_inputs, 0, MOST, whole=True)
+    given = Settings(seeds=None if inputs is None else str(inputs))
+    loaded = load_pair(Path(pair), given, granted(trust), "inputs")
+    profile = None if device is None else find_profile(device, granted(trust or trust_profiles))
+    path = path_of(out) or new_folder(f"{loaded.folder_name}-layers")
+    with ExitStack() as stack:
+        claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
+        display = stack.enter_context(shown_progress(progress))
+        opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
+        compare_layers(
+            opened.comparison,
+            opened.inputs,
+            lambda at, of: display.worked("layers", at, of),
+            lambda: False,
+        )
+        if not opened.comparison.inputs:
+            raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")
+        document = opened.document(loaded)
+        with claimed.replaced() as made:
+            (made / LAYERS).write_bytes(layers_bytes(document))
+    return LayersResult(document, path)
