@@ -194,6 +194,16 @@ def test_equal_inputs_leave_the_weights_as_they_are(seed: int, centred: bool) ->
         assert (moments.output_difference(weights, weights) == 0).all()
 
 
+@given(seed=st.integers(0, 2**32 - 1))
+def test_inputs_that_are_always_the_same_leave_weights_as_they_are(seed: int) -> None:
+    _, original = _drawn(seed, 1, 700, 9, 0.2)
+    clipped = np.broadcast_to(original[:, :1], original.shape)
+    moments = _moments(clipped, original, centred=True, parts=3)
+    assert not moments.hessian.any()
+    weights = np.random.default_rng(seed).normal(size=(1, 3, 9))
+    assert (moments.compensating(weights) == weights).all()
+
+
 @given(seed=st.integers(0, 2**32 - 1), centred=st.booleans())
 def test_the_difference_of_the_outputs_is_that_of_their_means(seed: int, centred: bool) -> None:
     given_, original = _drawn(seed, 2, 40, 4, 0.5)

@@ -268,7 +268,9 @@ class InputMoments:
     """The moments of a layer's inputs, and of the original's beside them.
 
     Biases make up for the difference of the means, so with `centred` all is as if the means of both
-    were zero.
+    were zero. Sums are then of what inputs differ by from the first of them: inputs that are always
+    the same, such as clipped ones, would else leave what rounding leaves of equal sums, of any
+    sign.
     """
 
     def __init__(self, groups: int, inputs: int, *, centred: bool) -> None:
@@ -281,6 +283,7 @@ class InputMoments:
 
         """
         self._centred = centred
+        self._origin = np.zeros((groups, 1, inputs), np.float32)
         self._rows = 0
         self._products = np.zeros((groups, inputs, inputs))
         self._products_of_errors = np.zeros((groups, inputs, inputs))
@@ -295,12 +298,15 @@ class InputMoments:
             original: X_f, likewise; None where they are the same.
 
         """
+        if self._centred and not self._rows:
+            self._origin = rows[:, :1].copy()
         self._rows += rows.shape[1]
-        self._products += np.matmul(rows.transpose(0, 2, 1), rows)
-        self._sum += rows.sum(axis=1, dtype=np.float64)
+        moved = rows - self._origin
+        self._products += np.matmul(moved.transpose(0, 2, 1), moved)
+        self._sum += moved.sum(axis=1, dtype=np.float64)
         if original is not None:
             errors = original - rows
-            self._products_of_errors += np.matmul(errors.transpose(0, 2, 1), rows)
+            self._products_of_errors += np.matmul(errors.transpose(0, 2, 1), moved)
             self._sum_of_errors += errors.sum(axis=1, dtype=np.float64)
 
     @property
@@ -333,7 +339,7 @@ class InputMoments:
             (groups, outputs).
 
         """
-        mean = self._sum / self._rows
+        mean = self._origin[:, 0] + self._sum / self._rows
         original_mean = mean + self._sum_of_errors / self._rows
         wanted = np.matmul(original, original_mean[..., None])
         return np.asarray((wanted - np.matmul(weights, mean[..., None]))[..., 0])
