@@ -6,7 +6,9 @@ import hashlib
 import json
 import shutil
 import signal
+import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import cv2
@@ -223,18 +225,24 @@ def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
     assert f"{after} instead of {before} of these" in (out / "repair.html").read_text()
 
 
-def test_a_dry_run_says_what_would_be_tried(tmp_path: Path) -> None:
+def test_a_dry_run_says_what_would_be_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
     said = completed("repair", EXAMPLE, "--in-place", "--out", out, "--dry-run")
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
-    assert (
-        "Candidates: bias, ranges, rounding, ranges+rounding, equalization+ranges+rounding,"
-        " learning; on" in words
-    )
+    fitted = "Candidates: bias, ranges, rounding, ranges+rounding, equalization+ranges+rounding"
+    assert f"{fitted}{', learning' if find_spec('jax') else ''}; on" in words
     assert "chosen within --max-size +5% and --max-latency +5%." in words
+    monkeypatch.setitem(sys.modules, "jax", None)
     said = call_here("repair", EXAMPLE, "--out", out, "--dry-run")
-    assert "precision-search where weights-only is beyond the limits" in " ".join(said.out.split())
+    words = " ".join(said.out.split())
+    assert "precision-search where weights-only is beyond the limits; on" in words
+    without = (
+        "+5%. Left out, since jax is not installed: learning; pip install 'edgeflare[whitebox]'."
+    )
+    assert without in words
     assert not out.exists()
 
 

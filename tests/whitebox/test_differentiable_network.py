@@ -181,9 +181,11 @@ def test_an_output_of_another_shape_than_the_file_says_is_refused() -> None:
 
 
 def test_an_operator_without_a_translation_is_refused_by_name() -> None:
-    path = EXAMPLE.parent / "face_detection" / "compressed.tflite"
-    with pytest.raises(UserError, match="CONCATENATION"):
-        DifferentiableNetwork(Graph(path.read_bytes(), "faces"))
+    writer = GraphWriter()
+    given, output = (writer.tensor(name, (1, 4), "FLOAT32") for name in "xy")
+    writer.operator("FLOOR", [given], [output])
+    with pytest.raises(UserError, match="operator 0, FLOOR, has no translation"):
+        DifferentiableNetwork(Graph(writer.content([given], [output]), "floors"))
 
 
 def test_scores_may_be_the_input_and_an_output_is_made_by_an_operator() -> None:

@@ -116,9 +116,29 @@ def layout(drawn: Drawn, name: str) -> int:
 
 def of_two(drawn: Drawn, name: str) -> int:
     """The input and a function of it, so that the model has one input."""
+    return combined(drawn, name, _function_of_input(drawn))
+
+
+def _function_of_input(drawn: Drawn) -> int:
     other = drawn.like_input(SHAPE, "other")  # so that nothing but the operator rounds
     drawn.operator("RELU", [drawn.input], [other], None, 2)
-    return combined(drawn, name, other)
+    return other
+
+
+def joined(drawn: Drawn, name: str) -> int:
+    output = drawn.like_input((1, 6, 12, 4))
+    inputs = [drawn.input, _function_of_input(drawn)]
+    drawn.operator(name, inputs, [output], schema.ConcatenationOptionsT(axis=2), 2)
+    return output
+
+
+def parts(drawn: Drawn, name: str) -> int:
+    """Two halves of the input, of which the second is looked at."""
+    axis = drawn.constant("axis", np.array(3, np.int32))
+    first, second = (drawn.like_input((1, 6, 6, 2), half) for half in ("first", "second"))
+    options = schema.SplitOptionsT(numSplits=2)
+    drawn.operator(name, [axis, drawn.input], [first, second], options, 2)
+    return second
 
 
 def of_constant(drawn: Drawn, name: str) -> int:
@@ -133,15 +153,20 @@ def of_constant(drawn: Drawn, name: str) -> int:
 
 def combined(drawn: Drawn, name: str, other: int) -> int:
     output = drawn.drawn("output", SHAPE, 0.12)
-    options = schema.AddOptionsT() if name == "ADD" else schema.MulOptionsT()
+    kinds = {"ADD": schema.AddOptionsT, "MUL": schema.MulOptionsT, "SUB": schema.SubOptionsT}
+    options = kinds[name]()
     drawn.operator(name, [drawn.input, other], [output], options, 2)
     return output
 
 
+FIXED = {"LOGISTIC": (1 / 256, -128), "SOFTMAX": (1 / 256, -128), "TANH": (1 / 128, 0)}
+"""Scale and zero point of activations whose quantization is fixed."""
+
+
 def of_one(drawn: Drawn, name: str) -> int:
-    """An activation; LOGISTIC and SOFTMAX have a fixed quantization."""
-    if name in ("LOGISTIC", "SOFTMAX") and drawn.dtype == "INT8":
-        output = drawn.tensor("output", SHAPE, "INT8", (1 / 256, -128))
+    """An activation."""
+    if name in FIXED and drawn.dtype == "INT8":
+        output = drawn.tensor("output", SHAPE, "INT8", FIXED[name])
     else:
         output = drawn.drawn("output", SHAPE)
     options = schema.SoftmaxOptionsT(beta=1.0) if name == "SOFTMAX" else None
@@ -152,6 +177,7 @@ def of_one(drawn: Drawn, name: str) -> int:
 BUILDERS: dict[str, Callable[[Drawn, str], int]] = {
     "ADD": of_two,
     "AVERAGE_POOL_2D": pool,
+    "CONCATENATION": joined,
     "CONV_2D": convolution,
     "DEPTHWISE_CONV_2D": convolution,
     "FULLY_CONNECTED": fully_connected,
@@ -165,10 +191,18 @@ BUILDERS: dict[str, Callable[[Drawn, str], int]] = {
     "RELU6": of_one,
     "RESHAPE": layout,
     "SOFTMAX": of_one,
+    "SPLIT": parts,
+    "SUB": of_two,
+    "TANH": of_one,
     "TRANSPOSE": layout,
 }
 
-VARIANTS = [("ADD", of_constant), ("MUL", of_constant), ("CONV_2D", grouped)]
+VARIANTS = [
+    ("ADD", of_constant),
+    ("MUL", of_constant),
+    ("SUB", of_constant),
+    ("CONV_2D", grouped),
+]
 
 ELSEWHERE = {"QUANTIZE", "DEQUANTIZE"}
 """Between two types: these are below."""

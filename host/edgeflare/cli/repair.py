@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,13 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import observe
 from edgeflare.record import folder_contents
-from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.repair_candidate import ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_document import RepairDocument
+from edgeflare.repair.repair_method import method_kind
 from edgeflare.repair.repair_output import MODEL, write_document
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import (
@@ -381,19 +383,29 @@ def planned_repair(
         require_seeds(pair.name, len(opened.seeds))
         fresh_seeds(opened, request)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
-        names = []
+        names, without_jax = [], ""
         if original is not None:
             names = [
                 plan.name
                 if plan.instead_of is None
                 else f"{plan.name} where {plan.instead_of} is beyond the limits"
                 for plan in plans
+                if not _lacks_jax(plan)
             ]
+            if left_out := ", ".join(plan.name for plan in plans if _lacks_jax(plan)):
+                without_jax = (
+                    f" Left out, since jax is not installed: {left_out}; pip install"
+                    " 'edgeflare[whitebox]'."
+                )
         if tries_shifts(opened.pair, past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
     return (
         f"{split.sizes}. Candidates: {', '.join(names)}; on {', '.join(devices)}. Each is judged on"
         f" up to {COUNT:,} inputs a set, and chosen within --max-size {request.max_size} and"
-        f" --max-latency {request.max_latency}."
+        f" --max-latency {request.max_latency}.{without_jax}"
     )
+
+
+def _lacks_jax(plan: CandidatePlan) -> bool:
+    return method_kind(plan.method).differentiates and find_spec("jax") is None

@@ -192,6 +192,7 @@ def _of_steps(
         _packed(network.graph, given),
         _packed(network.original_graph, original_given),
         network.task,
+        frozenset(made for _, made in ours.states),
     )
 
 

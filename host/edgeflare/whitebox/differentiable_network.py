@@ -59,6 +59,9 @@ class DifferentiableNetwork:
         self.scores = scores_of(graph)
         self.layers = needed_layers(graph, graph.outputs[:1])
         self._constants = folded_constants(graph)
+        self._made = [
+            (layer, at, tensor) for layer in self.layers for at, tensor in enumerate(layer.outputs)
+        ]
         self.neurons: Mapping[int, int] = {
             layer.index: graph.tensors[layer.outputs[0]].shape[-1]
             for layer in self.layers
@@ -146,8 +149,8 @@ class DifferentiableNetwork:
 
         """
         shifts = {
-            layer.outputs[0]: np.zeros(self.graph.tensors[layer.outputs[0]].shape, np.float32)
-            for layer in self.layers
+            tensor: np.zeros(self.graph.tensors[tensor].shape, np.float32)
+            for _, _, tensor in self._made
         }
         found = self._compiled_tensor_gradients(
             shifts, self._given(row), jnp.asarray(weights, jnp.float32)
@@ -171,10 +174,10 @@ class DifferentiableNetwork:
         `shifts` are added to outputs, by tensor.
         """
         known: dict[int, Array] = {**self._constants, self.graph.inputs[0]: row}
-        for layer in self.layers:
-            made, tensor = translated(described(self.graph, layer), layer, known), layer.outputs[0]
+        for layer, at, tensor in self._made:
+            made = translated(described(self.graph, layer, at), layer, known)
             known[tensor] = made + shifts[tensor] if tensor in shifts else made
-        wanted = (*(layer.outputs[0] for layer in self.layers), self.scores)
+        wanted = (*(tensor for _, _, tensor in self._made), self.scores)
         return {tensor: known[tensor] for tensor in wanted}
 
     def _real_scores(self, values: Mapping[int, Array]) -> Array:
@@ -273,14 +276,22 @@ def folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
     return constants
 
 
-def described(graph: Graph, operator: GraphOp) -> TranslatedOperator:
-    """Return what the translation of an operator is told of it."""
+def described(graph: Graph, operator: GraphOp, at: int = 0) -> TranslatedOperator:
+    """Return what the translation of an operator is told of it.
+
+    Args:
+        graph: the network.
+        operator: the operator.
+        at: position of the tensor that is wanted among those that it writes.
+
+    """
     return TranslatedOperator(
         operator.name,
         f"{graph.source}: operator {operator.index}, {operator.name}",
         graph.options(operator.index),
         [graph.tensors[tensor] for tensor in operator.inputs],
-        graph.tensors[operator.outputs[0]],
+        graph.tensors[operator.outputs[at]],
+        at,
     )
 
 

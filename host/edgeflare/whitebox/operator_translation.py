@@ -33,7 +33,8 @@ class TranslatedOperator:
         place: what a message calls it, such as "model.tflite: operator 5, CONV_2D".
         options: options by name.
         inputs: the tensors that it reads.
-        output: the tensor that it writes.
+        output: the tensor that it writes, of several that whose values are wanted.
+        at: position of that tensor among all that it writes.
 
     """
 
@@ -42,6 +43,7 @@ class TranslatedOperator:
     options: Mapping[str, Any]
     inputs: Sequence[GraphTensor]
     output: GraphTensor
+    at: int = 0
 
     @property
     def quantized(self) -> bool:
@@ -54,7 +56,8 @@ class TranslatedOperator:
 
 
 Translation = Callable[[TranslatedOperator, Sequence[Array]], Array]
-"""Returns the raw output of an operator for its raw inputs, constants among them.
+"""Returns the raw output of an operator for its raw inputs, constants among them; of several
+outputs the one that it is told.
 
 It is called once while jax traces the network, and computes with arrays of jax's."""
 

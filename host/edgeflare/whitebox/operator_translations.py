@@ -218,6 +218,18 @@ def transpose(_: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     return jnp.transpose(inputs[0], np.asarray(inputs[1]).tolist())
 
 
+def concatenation(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+    """Translate CONCATENATION of activations, whose inputs and output have one quantization."""
+    made = jnp.concatenate(inputs, operator.options["axis"])
+    return clipped(operator, made) if operator.quantized else activated(operator, made)
+
+
+def split(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+    """Translate SPLIT into equal parts, whose axis is a constant."""
+    axis = int(np.asarray(inputs[0]).ravel()[0])
+    return jnp.split(inputs[1], operator.options["numSplits"], axis)[operator.at]
+
+
 def pad(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
     """Translate PAD, which fills with zeros."""
     zero = operator.output.zero_points[0] if operator.quantized else 0.0
@@ -230,12 +242,25 @@ _FRACTION_BITS = 20
 
 
 def add(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
-    """Translate ADD; quantized sums are computed in fixed point, as XNNPACK does."""
+    """Translate ADD."""
+    return _signed_sum(operator, inputs, (1, 1))
+
+
+def subtract(operator: TranslatedOperator, inputs: Sequence[Array]) -> Array:
+    """Translate SUB."""
+    return _signed_sum(operator, inputs, (1, -1))
+
+
+def _signed_sum(
+    operator: TranslatedOperator, inputs: Sequence[Array], signs: tuple[int, int]
+) -> Array:
+    """Return the sum of two inputs; a quantized one in fixed point, as XNNPACK computes it."""
     if not operator.quantized:
-        return activated(operator, inputs[0] + inputs[1])
+        return activated(operator, signs[0] * inputs[0] + signs[1] * inputs[1])
     unit = one_scale(operator, operator.output)
     factors = [one_scale(operator, tensor) / unit for tensor in operator.inputs]
     shift = _FRACTION_BITS - int(np.floor(np.log2(max(factors))))
+    factors = [sign * factor for sign, factor in zip(signs, factors, strict=True)]
     whole = [int(np.rint(factor * 2.0**shift)) for factor in factors]
     zeros = [tensor.zero_points[0] for tensor in operator.inputs]
     exact, real = np.int32(1 << (shift - 1)), np.float32(0.0)
@@ -282,12 +307,14 @@ def _of_real_values(function: Callable[[Array], Array]) -> Translation:
 relu = _of_real_values(jax.nn.relu)
 relu6 = _of_real_values(lambda real: jnp.clip(real, 0.0, 6.0))
 logistic = _of_real_values(jax.nn.sigmoid)
+tanh = _of_real_values(jnp.tanh)
 hard_swish = _of_real_values(lambda real: real * jnp.clip(real + 3.0, 0.0, 6.0) / 6.0)
 
 
 TRANSLATIONS: Final[Mapping[str, Translation]] = {
     "ADD": add,
     "AVERAGE_POOL_2D": average_pool,
+    "CONCATENATION": concatenation,
     "CONV_2D": convolution,
     "DEPTHWISE_CONV_2D": depthwise_convolution,
     "DEQUANTIZE": dequantize,
@@ -303,6 +330,10 @@ TRANSLATIONS: Final[Mapping[str, Translation]] = {
     "RELU6": relu6,
     "RESHAPE": reshape,
     "SOFTMAX": softmax,
+    "SPLIT": split,
+    "SUB": subtract,
+    "TANH": tanh,
     "TRANSPOSE": transpose,
 }
-"""Translations of the operators of LeNet, ResNet and MobileNet, with channels last or first."""
+"""Translations of the operators of LeNet, ResNet and MobileNet, with channels last or first, and of
+recurrent networks that are run step by step."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
+from edgeflare.core.tensor import pack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import distillation
@@ -82,6 +83,48 @@ def test_values_and_truths_are_learned_too(
     made = Graph(fit_distillation(network, np.random.default_rng(0), untold))
     weights = made.values(made.layers[0].inputs[1]).astype(np.float32)
     assert np.abs(weights - wanted).max() < 0.25 * np.abs(started - wanted).max()
+
+
+def test_several_inputs_and_a_state_are_learned_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logits and a state, made of two inputs and each off.
+
+    The state is off by as much everywhere, which would not count if its numbers were choices.
+    """
+    monkeypatch.setattr(distillation, "MOST_STEPS", 200)
+    monkeypatch.setattr(distillation, "_RATE", 2.0)
+    monkeypatch.setattr(distillation, "_BIAS_RATE", 2.0)
+    original, content = recurrent(1.0, 0.2), recurrent(1.4, 0.5)
+    graph = Graph(content)
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(256, 1, size)).astype(np.float32) for size in (2, 3)]
+    rows = pack_rows([graph.tensors[tensor].as_interface for tensor in graph.inputs], arrays)
+    network = QuantizedNetwork(content, original, rows, rows, carried=frozenset(graph.outputs[1:]))
+    made = Graph(fit_distillation(network, np.random.default_rng(0), untold))
+    _, logits, state = made.layers
+    off = [
+        made.values(tensor).astype(float) - Graph(original).values(tensor).astype(float)
+        for tensor in (logits.inputs[1], *state.inputs[1:])
+    ]
+    off[0] -= off[0].mean(axis=0)  # all logits alike do not count
+    assert max(np.abs(differences).max() for differences in off) < 0.1
+
+
+def recurrent(weight: float, bias: float) -> bytes:
+    """A step that has two inputs side by side, and two outputs of them, logits and a state."""
+    writer = GraphWriter()
+    given = [writer.tensor(name, (1, size), "FLOAT32") for name, size in (("a", 2), ("b", 3))]
+    both = writer.tensor("both", (1, 5), "FLOAT32")
+    writer.operator("CONCATENATION", given, [both], schema.ConcatenationOptionsT(axis=1))
+    made = [writer.tensor(name, (1, 3), "FLOAT32") for name in ("logits", "state")]
+    for at, tensor in enumerate(made):
+        weights = weight * np.linspace(-1, 1, 15).reshape(3, 5).astype(np.float32)
+        constants = [
+            writer.constant(f"weights {at}", weights),
+            writer.constant(f"bias {at}", np.full(3, bias * at, np.float32)),
+        ]
+        options = schema.FullyConnectedOptionsT()
+        writer.operator("FULLY_CONNECTED", [both, *constants], [tensor], options)
+    return writer.content(given, made)
 
 
 def linear(weights: NDArray[np.float32], ending: str | None) -> bytes:

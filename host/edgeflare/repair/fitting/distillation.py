@@ -72,12 +72,12 @@ def fit_distillation(
     student = FakeQuantizedNetwork(network.graph, [lesson.tensor for lesson in lessons])
     teacher = FakeQuantizedNetwork(network.original_graph, [lesson.taught for lesson in lessons])
     rows, original_rows = _inputs(network)
-    wanted = teacher.evaluate(original_rows)
+    wanted, given = teacher.evaluate(original_rows), student.inputs(rows)
     scales = [max(float(values.var()), np.finfo(np.float32).tiny) for values in wanted]
 
-    def loss(parameters: Parameters, given: tuple[Array, Sequence[Array]]) -> Array:
-        made = student.values(parameters, given[0])
-        parts = zip(lessons, made, given[1], scales, strict=True)
+    def loss(parameters: Parameters, batch: tuple[Sequence[Array], Sequence[Array]]) -> Array:
+        made = student.values(parameters, *batch[0])
+        parts = zip(lessons, made, batch[1], scales, strict=True)
         return sum(_difference(lesson.kind, *compared) for lesson, *compared in parts)
 
     def batches() -> Iterator[TuningBatch]:
@@ -85,7 +85,8 @@ def fit_distillation(
             order = rng.permutation(len(rows))
             for begin in range(0, len(order) - BATCH + 1, BATCH):
                 some = order[begin : begin + BATCH]
-                yield TuningBatch((rows[some], [values[some] for values in wanted]))
+                taught = [values[some] for values in wanted]
+                yield TuningBatch(([values[some] for values in given], taught))
 
     tuning = Tuning(_steps(student), _RATE, _BIAS_RATE, _RANGE_RATE)
     parameters = tuned_parameters(student, loss, batches(), tuning, progress)
@@ -118,7 +119,7 @@ def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
     graph = network.graph
     *_, tensor = path = path_to_scores(graph, output)
     kind: Literal["choices", "truths", "values"] = "values"
-    if network.task == DEFAULT_TASK and len(graph.outputs) == 1:
+    if network.task == DEFAULT_TASK and output not in network.carried:
         kind = "choices"
     if len(path) > 1:
         normalizing = graph.operators[graph.made_by[path[-2]]].name

@@ -25,6 +25,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+from edgeflare.repair.fitting.tensor_capture import network_inputs
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.differentiable_network import (
     described,
@@ -62,7 +63,7 @@ class Parameters(NamedTuple):
 
 
 class FakeQuantizedNetwork:
-    """A network with one input, whose values are computed from given parameters.
+    """A network whose values are computed from given parameters.
 
     A range that begins at zero keeps doing so: a fused activation cuts off what lies below.
 
@@ -82,15 +83,10 @@ class FakeQuantizedNetwork:
             outputs: tensors that operators write.
 
         Raises:
-            UserError: it has several inputs, an operator without a translation, or an activation
-                of a type that is not rounded here.
+            UserError: it has an operator without a translation, or an activation of a type that is
+                not rounded here.
 
         """
-        if len(graph.inputs) != 1:
-            raise UserError(
-                f"{graph.source} has {len(graph.inputs)} inputs, and a network whose parameters are"
-                " fitted here has one"
-            )
         self.graph, self.outputs = graph, tuple(outputs)
         self.layers = needed_layers(graph, outputs)
         self._constants = {
@@ -98,7 +94,7 @@ class FakeQuantizedNetwork:
             for tensor, values in folded_constants(graph).items()
         }
         weighted = [layer for layer in self.layers if layer.name in WEIGHTED]
-        made = {layer.outputs[0] for layer in self.layers}
+        made = {tensor for layer in self.layers for tensor in layer.outputs}
         tied = [
             tied_tensor.tensors
             for tied_tensor in tied_tensors(graph)
@@ -110,41 +106,59 @@ class FakeQuantizedNetwork:
             {constant: self._constants[constant] for constant in _constants(graph, weighted, 2)},
             {group[0]: _ends(graph.tensors[group[0]]) for group in tied},
         )
-        given = np.zeros((1, *graph.tensors[graph.inputs[0]].shape), np.float32)
-        jax.eval_shape(self.values, self.parameters, given)  # refuses what has no translation
+        given = [np.zeros((1, *graph.tensors[at].shape), np.float32) for at in graph.inputs]
+        jax.eval_shape(self.values, self.parameters, *given)  # refuses what has no translation
 
-    def values(self, parameters: Parameters, rows: NDArray[np.generic]) -> tuple[Array, ...]:
+    def inputs(self, rows: NDArray[np.generic]) -> list[NDArray[np.generic]]:
+        """Return what rows give each input, (n, *its shape), as `values` takes it.
+
+        Args:
+            rows: inputs as `pack_rows` makes them for the network, (n, ...).
+
+        """
+        return list(network_inputs(self.graph, rows).values())
+
+    def values(self, parameters: Parameters, *given: NDArray[np.generic]) -> tuple[Array, ...]:
         """Return the real values of the outputs, each (n, *its shape).
 
         Args:
             parameters: what is computed with.
-            rows: inputs as the model takes them, (n, ...).
+            *given: of each input what the model takes, (n, ...).
 
         """
-        given = self.graph.tensors[self.graph.inputs[0]]
-        shaped = jnp.asarray(rows, jnp.float32).reshape(-1, *given.shape)
-        if given.scales:
-            shaped = (shaped - given.zero_points[0]) * np.float32(given.scales[0])
+        read = [
+            _read(self.graph.tensors[tensor], raw)
+            for tensor, raw in zip(self.graph.inputs, given, strict=True)
+        ]
         constants = self._constants | dict(parameters.biases)
         for tensor, steps in parameters.weights.items():
             constants[tensor] = _of_steps(self.graph.tensors[tensor], steps)
         made: tuple[Array, ...] = jax.vmap(
-            lambda row: self._made({**constants, given.index: row}, parameters)
-        )(shaped)
+            lambda *row: self._made(
+                constants | dict(zip(self.graph.inputs, row, strict=True)), parameters
+            )
+        )(*read)
         return made
 
     def evaluate(self, rows: NDArray[np.generic]) -> list[NDArray[np.float32]]:
-        """Return the values of the outputs with the parameters that the file has; see `values`."""
+        """Return the values of the outputs with the parameters that the file has; see `values`.
+
+        Args:
+            rows: as for `inputs`.
+
+        """
         batches = [list(batch) for batch in self.each_batch(rows)]
         return [np.concatenate(parts) for parts in zip(*batches, strict=True)]
 
     def each_batch(self, rows: NDArray[np.generic]) -> Iterator[tuple[NDArray[np.float32], ...]]:
         """Yield what `evaluate` returns of some inputs after the other."""
+        given = self.inputs(rows)
         for begin in range(0, len(rows), _AT_ONCE):
-            some = rows[begin : begin + _AT_ONCE]
-            filled = np.resize(some, (_AT_ONCE, *some.shape[1:]))  # of one shape, compiled once
-            made = self._compiled_values(self.parameters, filled)
-            yield tuple(np.asarray(value)[: len(some)] for value in made)
+            some = [values[begin : begin + _AT_ONCE] for values in given]
+            # Of one shape, so that it is compiled once.
+            filled = [np.resize(values, (_AT_ONCE, *values.shape[1:])) for values in some]
+            made = self._compiled_values(self.parameters, *filled)
+            yield tuple(np.asarray(value)[: len(some[0])] for value in made)
 
     def written(self, content: bytes, parameters: Parameters) -> bytes:
         """Return the network's file with other parameters, as long as it was.
@@ -183,12 +197,12 @@ class FakeQuantizedNetwork:
 
     def _made(self, known: dict[int, Array], parameters: Parameters) -> tuple[Array, ...]:
         for layer in self.layers:
-            tensor = layer.outputs[0]
-            if layer.name in _KEEPING_VALUES:
-                made = known[layer.inputs[0]]
-            else:
-                made = translated(_in_float(self.graph, layer), layer, known)
-            known[tensor] = self._quantized(tensor, made, parameters)
+            for at, tensor in enumerate(layer.outputs):
+                if layer.name in _KEEPING_VALUES:
+                    made = known[layer.inputs[0]]
+                else:
+                    made = translated(_in_float(self.graph, layer, at), layer, known)
+                known[tensor] = self._quantized(tensor, made, parameters)
         return tuple(known[tensor] for tensor in self.outputs)
 
     def _quantized(self, tensor: int, real: Array, parameters: Parameters) -> Array:
@@ -211,9 +225,17 @@ def _nearest(known: GraphTensor, real: Array, low: Array, high: Array) -> Array:
     return rounded(jnp.clip(real / step, least - zero_point, largest - zero_point)) * step
 
 
-def _in_float(graph: Graph, one: GraphOp) -> TranslatedOperator:
-    """Return an operator as if nothing of it were quantized."""
-    told = described(graph, one)
+def _read(tensor: GraphTensor, raw: NDArray[np.generic]) -> Array:
+    """Return the real values of an input, (n, *its shape)."""
+    shaped = jnp.asarray(raw, jnp.float32).reshape(-1, *tensor.shape)
+    if not tensor.scales:
+        return shaped
+    return (shaped - tensor.zero_points[0]) * np.float32(tensor.scales[0])
+
+
+def _in_float(graph: Graph, one: GraphOp, at: int) -> TranslatedOperator:
+    """Return an operator and one of its outputs as if nothing of it were quantized."""
+    told = described(graph, one, at)
     return replace(
         told,
         inputs=[_without_steps(tensor) for tensor in told.inputs],

@@ -35,6 +35,7 @@ class QuantizedNetwork:
         rows: inputs to fit with, as `pack_rows` makes them for the compressed model: (n, ...).
         original_rows: the same inputs, for the float model.
         task: name of the task that reads the outputs.
+        carried: outputs of the compressed model that are its state at the next step.
         further: returns others than these, as many as are wanted where there are so many; None
             where there are no more.
 
@@ -45,6 +46,7 @@ class QuantizedNetwork:
     rows: NDArray[np.generic]
     original_rows: NDArray[np.generic]
     task: str = DEFAULT_TASK
+    carried: frozenset[int] = frozenset()
     further: FurtherInputs | None = None
 
     @cached_property
