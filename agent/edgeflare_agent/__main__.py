@@ -23,7 +23,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from edgeflare_agent import __version__
 from edgeflare_agent.device_lease import LEASE_SECONDS, DeviceLease, DeviceLock
 from edgeflare_agent.handlers import MessageInterceptor
-from edgeflare_agent.idle import IdleWatch, wait_until
+from edgeflare_agent.idle import IdleWatch, Stop, wait_until
 from edgeflare_agent.model_store import ModelStore, UnsafeFolder
 from edgeflare_agent.runtime import RuntimeMissing, end_all_workers, take_fork_server
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(2, str(error))
     except OSError as error:
         return _fail(3, f"{error.strerror}: {error.filename}" if error.filename else str(error))
-    stop = threading.Event()
+    stop = Stop()
     for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     server.start()
@@ -300,7 +300,7 @@ def _probe(host: str, port: int) -> None:
             raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from None
 
 
-def _watch_stdin(stop: threading.Event) -> None:
+def _watch_stdin(stop: Stop) -> None:
     while os.read(0, 4096):
         pass
     stop.set()

@@ -89,8 +89,29 @@ class IdleWatch(HandlerInterceptor):
             self._last = time.monotonic()
 
 
+class Stop:
+    """The wish that the agent ends, which the handler of a signal may set.
+
+    The handler of `threading.Event` would wait for ever where the main thread, which it interrupts,
+    has the lock of the event at that moment.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Have whoever waits go on. Setting it again is no error."""
+        with contextlib.suppress(RuntimeError):
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is set, but no longer than that, and return whether it was; once."""
+        return self._lock.acquire(timeout=seconds)
+
+
 def wait_until(
-    stop: threading.Event,
+    stop: Stop,
     watch: IdleWatch,
     limit_seconds: float | None,
     look: Callable[[], object],

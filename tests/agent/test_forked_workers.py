@@ -15,11 +15,22 @@ import pytest
 from agent_calls import wait_until
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.devices import connection
-from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, worker_process
+from edgeflare_agent.runtime import (
+    IsolatedModel,
+    Options,
+    WorkerLost,
+    fork_server_process,
+    worker_process,
+)
 from edgeflare_agent.runtime.fork_server import MODEL
+from edgeflare_agent.runtime.fork_server_process import ForkedProcess
 from edgeflare_agent.runtime.shared_memory import nameless_file
 from edgeflare_agent.runtime.worker_messages import LoadingOrder
-from edgeflare_agent.runtime.worker_process import WorkerProcess, end_fork_servers
+from edgeflare_agent.runtime.worker_process import (
+    WorkerProcess,
+    end_fork_servers,
+    fork_server_socket,
+)
 from posed_models import unary
 from processes import alive, fork_servers, workers
 
@@ -127,6 +138,30 @@ def test_servers_end_when_they_are_told_to(int8_model: Path) -> None:
         assert own_servers()
     end_fork_servers()
     assert not own_servers()
+
+
+def test_the_socket_for_a_child_is_there_as_long_as_it_is_needed() -> None:
+    with fork_server_socket() as descriptor:
+        assert descriptor is not None
+        end_fork_servers()
+        assert stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_the_end_of_a_process_is_seen_where_nobody_tells_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fork_server_process, "_UNTOLD_SECONDS", 0.1)
+    told, tells = os.pipe()
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        process = ForkedProcess(sleeper.pid, told)
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        sleeper.kill()
+    assert process.wait(60) == -signal.SIGKILL
+    os.close(tells)
 
 
 def script(path: Path, content: str) -> str:

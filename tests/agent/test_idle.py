@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from agent_calls import PATIENT_SECONDS, wait_until
 from edgeflare_agent import __main__ as agent_main
 from edgeflare_agent import idle
-from edgeflare_agent.idle import IdleWatch
+from edgeflare_agent.idle import IdleWatch, Stop
 from edgeflare_agent.security import TokenInterceptor
 from edgeflare_agent.unauthenticated_connections import WrongTokens
 from edgeflare_protos import agent_pb2 as wire
@@ -156,9 +157,28 @@ def test_the_wait_ends_when_the_time_is_over_and_looks_meanwhile(watched: Watche
             watched.ask()
         watched.pass_time()
 
-    idle.wait_until(threading.Event(), watched.watch, 2 * SECONDS, look)
+    idle.wait_until(Stop(), watched.watch, 2 * SECONDS, look)
     assert looks == 3
-    stop = threading.Event()
+    stop = Stop()
     stop.set()
     idle.wait_until(stop, watched.watch, None, look)
     assert looks == 3
+
+
+def test_whoever_waits_may_be_interrupted_by_what_stops_it() -> None:
+    """At any moment: a `threading.Event` would have its own lock then, and wait for it for ever."""
+    stop, waited = Stop(), []
+
+    def work() -> None:
+        sys.settrace(interrupt)
+        waited.append(stop.wait(PATIENT_SECONDS))
+        sys.settrace(None)
+
+    def interrupt(*_: object) -> Any:
+        stop.set()
+        return interrupt
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(PATIENT_SECONDS)
+    assert waited == [True]

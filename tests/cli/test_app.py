@@ -37,6 +37,7 @@ EDGEFLARE = {
     "edgeflare.crash_report",
     "edgeflare.errors",
     "edgeflare.regular_file",
+    "edgeflare.signal_errors",
     "edgeflare.untrusted_text",
 }
 

@@ -29,14 +29,17 @@ itself."""
 _LOOK_SECONDS = 0.05
 """How often to look for the end of a process whose server is lost."""
 
+_UNTOLD_SECONDS = 5.0
+"""Time in which a server that runs tells of a process that has ended: thousandths of a second."""
+
 
 class ForkedProcess:
     """A process that a server has forked; has what is used of `subprocess.Popen`.
 
     Attributes:
         pid: process id.
-        returncode: exit code or minus the signal, None while it runs; where its server was killed,
-            so that nobody knows, SIGKILL.
+        returncode: exit code or minus the signal, None while it runs; where its server was killed
+            or stands still, so that nobody knows, SIGKILL.
 
     """
 
@@ -45,6 +48,7 @@ class ForkedProcess:
         self.returncode: int | None = None
         self._status_pipe = status_pipe
         self._lock = threading.Lock()
+        self._gone_since: float | None = None
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""
@@ -65,17 +69,27 @@ class ForkedProcess:
 
     def _look(self, seconds: float) -> int | None:
         with self._lock:
-            if self.returncode is None and _readable(self._status_pipe, seconds):
-                told = os.read(self._status_pipe, STATUS.size)
-                if told:
-                    self.returncode = STATUS.unpack(told)[0]
-                elif not _runs(self.pid):
-                    self.returncode = -signal.SIGKILL
-                else:
-                    time.sleep(seconds)
+            if self.returncode is None:
+                self.returncode = self._told(seconds)
                 if self.returncode is not None:
                     os.close(self._status_pipe)
             return self.returncode
+
+    def _told(self, seconds: float) -> int | None:
+        """Return what the server tells, or what is known without it; None if it runs by then."""
+        if _readable(self._status_pipe, seconds):
+            if told := os.read(self._status_pipe, STATUS.size):
+                code: int = STATUS.unpack(told)[0]
+                return code
+            if not _runs(self.pid):
+                return -signal.SIGKILL
+            time.sleep(seconds)
+        elif seconds and not _runs(self.pid):
+            now = time.monotonic()
+            self._gone_since = self._gone_since or now
+            if now - self._gone_since > _UNTOLD_SECONDS:
+                return -signal.SIGKILL
+        return None
 
 
 class ForkServer:

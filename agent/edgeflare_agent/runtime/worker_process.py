@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -241,21 +241,30 @@ def end_fork_servers() -> None:
             _forget(launcher)
 
 
-def fork_server_socket() -> int | None:
-    """Return the descriptor by which a child process may ask this one's fork server for workers.
+@contextlib.contextmanager
+def fork_server_socket() -> Iterator[int | None]:
+    """Give the descriptor by which a child process may ask this one's fork server for workers.
 
     The child is told of it by `--fork-server`, and must have the environment of this process in all
     that its workers look at. None where there is no such server.
     """
     server = _server(tuple(default_launcher()))
-    return None if server is None else server.socket.fileno()
+    with _lock:
+        # One of its own, since another thread may let go of the server before the child has it.
+        lost = server is None or server.socket.fileno() < 0
+        own = None if server is None or lost else server.socket.dup()
+    try:
+        yield None if own is None else own.fileno()
+    finally:
+        if own is not None:
+            own.close()
 
 
 def take_fork_server(descriptor: int) -> None:
     """Ask the fork server of the parent process for the workers that the default launcher starts.
 
     Args:
-        descriptor: what `fork_server_socket` returned there.
+        descriptor: what `fork_server_socket` gave there.
 
     Raises:
         OSError: it is no socket.

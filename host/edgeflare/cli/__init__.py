@@ -8,6 +8,7 @@ out, unless there is more to say.
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import threading
 from typing import Final, cast
@@ -16,6 +17,7 @@ from typer import Abort, BadParameter
 
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
+from edgeflare.signal_errors import handled_errors, signal_errors
 from edgeflare.untrusted_text import for_terminal
 
 _UsageError = cast("type[BadParameter]", BadParameter.__base__)
@@ -49,7 +51,8 @@ def main() -> None:
         # Here, so that Ctrl-C is heeded while it is imported.
         from edgeflare.cli.app import app  # noqa: PLC0415
 
-        code = app(prog_name="edgeflare", standalone_mode=False)
+        with signal_errors(handled_errors(signal.SIGINT)):
+            code = app(prog_name="edgeflare", standalone_mode=False)
     except EdgeFlareError as error:
         _complain(str(error))
         code = error.exit_code

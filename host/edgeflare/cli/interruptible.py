@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.record.journal import damaged_journal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.signal_errors import handled_errors, signal_errors
 
 INTERRUPTED: Final = 130
 """The exit code that shells give a process that Ctrl-C ended, and here SIGTERM too."""
@@ -47,8 +47,6 @@ def interruptible(stopping: str = "verifying what was found") -> Iterator[Interr
             signal.signal(number, handler)
 
 
-_AGAIN_SECONDS: Final = 0.05
-
 _TERMINATED: Final = "SIGTERM"
 """What a KeyboardInterrupt holds that SIGTERM raised."""
 
@@ -58,32 +56,10 @@ def as_ctrl_c() -> Iterator[None]:
     """Let SIGTERM end what runs as Ctrl-C does, for as long as the context lasts.
 
     What it raises says that it was SIGTERM (`stopped_by`).
-
-    A Ctrl-C that comes while a weakref callback or a `__del__` runs is lost: Python cannot raise
-    out of those. It is sent again a moment later.
     """
-    before, told = signal.signal(signal.SIGTERM, _terminate), sys.unraisablehook
-    main = threading.get_ident()
-    pending: list[threading.Timer] = []
-
-    def again(lost: sys.UnraisableHookArgs) -> None:
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            told(lost)
-            return
-        number = signal.SIGTERM if _is_sigterm(lost.exc_value) else signal.SIGINT
-        timer = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, number))
-        timer.daemon = True
-        pending.append(timer)
-        timer.start()
-
-    sys.unraisablehook = again
-    try:
+    errors = handled_errors(signal.SIGINT)
+    with signal_errors({**errors, signal.SIGTERM: lambda _: interrupt_error("sigterm")}):
         yield
-    finally:
-        sys.unraisablehook = told
-        for timer in pending:
-            timer.cancel()
-        signal.signal(signal.SIGTERM, before)
 
 
 def interrupt_error(by: InterruptedBy) -> KeyboardInterrupt:
@@ -94,10 +70,6 @@ def interrupt_error(by: InterruptedBy) -> KeyboardInterrupt:
 def stopped_by(error: BaseException) -> str:
     """Return what ended a command by an error that stands for a wish to stop, in words."""
     return INTERRUPTED_BY["sigterm" if _is_sigterm(error) else "interrupt"]
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    raise interrupt_error("sigterm")
 
 
 def _is_sigterm(error: BaseException | None) -> bool:

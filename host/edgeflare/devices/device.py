@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -29,6 +28,7 @@ from edgeflare.devices.transports.transport_registry import cache_of, transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.evaluator import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused
+from edgeflare.signal_errors import ErrorOf, handled_errors, signal_errors
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
 
@@ -369,26 +369,18 @@ def _raise_on_stop(stopped: Callable[[], bool]) -> Iterator[None]:
             are there already.
 
     """
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     raised = False
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal raised
-        handler = handlers[signal.Signals(number)]
-        if callable(handler):
-            handler(number, frame)
-        if stopped() and not raised:
+    def stopping(error_of: ErrorOf) -> ErrorOf:
+        def error(frame: FrameType | None) -> BaseException | None:
+            nonlocal raised
+            if (other := error_of(frame)) is not None or raised or not stopped():
+                return other
             raised = True
-            raise _StopSignal
+            return _StopSignal()
 
-    try:
-        for number, handler in handlers.items():
-            if callable(handler):  # else the signal ends the process, or is ignored
-                signal.signal(number, handle)
+        return error
+
+    errors = handled_errors(signal.SIGINT, signal.SIGTERM)
+    with signal_errors({number: stopping(error_of) for number, error_of in errors.items()}):
         yield
-    finally:
-        for number, handler in handlers.items():
-            if callable(handler):
-                signal.signal(number, handler)

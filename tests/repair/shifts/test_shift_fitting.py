@@ -312,6 +312,18 @@ def test_the_same_generator_gives_the_same_perceptron() -> None:
     assert len(one(inputs.agreeing.take(np.array([], np.int64)))) == 0
 
 
+def test_ctrl_c_ends_more_than_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = World(shifts(c01=12), noise=0.05).training(near=200)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt("SIGTERM")
+
+    network = "sklearn.neural_network.MLPClassifier"
+    monkeypatch.setattr(f"{network}._update_no_improvement_count", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        train(inputs, 0)
+
+
 @pytest.mark.slow
 def test_abstaining_leaves_alone_what_it_is_not_sure_of() -> None:
     inputs = World(shifts(), seeds=200, noise=0.1).training()

@@ -9,6 +9,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,10 +51,11 @@ class EmulatedTransport(ChildTransport):
         own = self.profile.python is None
         environment = _environment(packages, own=own)
         # Workers on a GPU have variables that those of the twin have not.
-        server = fork_server_socket() if own and self.profile.kernels != "gpu" else None
+        shares = own and self.profile.kernels != "gpu"
+        command = [python, "-m", "edgeflare_agent", *allow_delegate(self.profile)]
         try:
-            command = [python, "-m", "edgeflare_agent", *allow_delegate(self.profile)]
-            return agent.start(command, environment, server)
+            with fork_server_socket() if shares else nullcontext() as server:
+                return agent.start(command, environment, server)
         except OSError as error:
             raise UserError(
                 f'{self.profile.source}: python = "{python}": cannot be run: {error.strerror}'

@@ -75,7 +75,12 @@ def _network(inputs: TrainingInputs, generator: int) -> MLPClassifier:
     network = MLPClassifier((HIDDEN,), random_state=generator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return network.fit(both.vectors, both.originals)
+        # It takes Ctrl-C for the wish to end this fit alone, warns, and what it has would count.
+        warnings.filterwarnings("error", "Training interrupted by user", UserWarning)
+        try:
+            return network.fit(both.vectors, both.originals)
+        except UserWarning as ended:
+            raise ended.__context__ or KeyboardInterrupt from None
 
 
 def _answers(network: MLPClassifier, samples: Samples) -> tuple[Labels, NDArray[np.float64]]:
