@@ -99,8 +99,14 @@ class ProbedArm:
             state = self._observed_by(method, inputs)
             if state is None or not outputs.keys() <= state.keys():
                 continue
-            if changed := self._output_change(outputs, state):
-                perturbation = perturbation or changed
+            moved = [
+                difference(self._graph.tensors[tensor], wanted, state[tensor])
+                for tensor, wanted in outputs.items()
+                if wanted.tobytes() != state[tensor].tobytes()
+            ]
+            if moved:
+                largest = max(moved, key=lambda moved_tensor: moved_tensor.max_real)
+                perturbation = perturbation or largest
             else:
                 seen[method] = {**given, **state}
         if not seen:
@@ -146,14 +152,6 @@ class ProbedArm:
         layers = self._graph.layers
         everything = readable_outputs(self._graph, layers)
         return extract(self._graph, 0, layers[-1].index, expose=everything)
-
-    def _output_change(self, outputs: State, state: State) -> Difference | None:
-        moved = [
-            difference(self._graph.tensors[tensor], wanted, state[tensor])
-            for tensor, wanted in outputs.items()
-            if wanted.tobytes() != state[tensor].tobytes()
-        ]
-        return max(moved, key=lambda moved_tensor: moved_tensor.max_real, default=None)
 
     def _resolved(self, captured: State, exposed: State) -> State:
         """Return the tensors that both methods agree on, or that their operator alone confirms."""

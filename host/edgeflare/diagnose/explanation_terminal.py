@@ -65,7 +65,13 @@ def print_explanations(
 
     """
     first, *others = explanations
-    print_blocks(console, _verdicts(explanations))
+    alike = row_groups(explanations, _row)
+    rows = [
+        (listed([explanation.finding.seed_id for explanation in ones]), *_row(ones[0]), _why(ones))
+        for ones in sorted(alike, key=len)
+    ]
+    header = ("seed", "cause", "verdict", "where it begins", "why")
+    print_blocks(console, Table.of_words(header, rows, title="Verdicts"))
     if not others:
         print_blocks(console, _votes(first, classes), _layers(first), bars(first))
     counts = Counter(explanation.verdict.name for explanation in explanations).most_common()
@@ -77,17 +83,6 @@ def print_explanations(
         Sentences(_notes(explanations)),
         Sentences([f"Everything is in {where}."]),
     )
-
-
-def _verdicts(explanations: Sequence[Explanation]) -> Table:
-    """Return a row for each cause, verdict and place, those of most findings last."""
-    alike = row_groups(explanations, _row)
-    rows = [
-        (listed([explanation.finding.seed_id for explanation in ones]), *_row(ones[0]), _why(ones))
-        for ones in sorted(alike, key=len)
-    ]
-    header = ("seed", "cause", "verdict", "where it begins", "why")
-    return Table.of_words(header, rows, title="Verdicts")
 
 
 def _row(explanation: Explanation) -> tuple[str, str, str]:
@@ -187,10 +182,15 @@ def _layers(explanation: Explanation) -> Table:
     error_columns: dict[str, Callable[[LayerCompressionError], str]] = {
         "twin – original": _in_db,
         "new here": lambda error: in_digits(error.residual, ".1f"),
-        "explained": _explained,
+        "explained": lambda error: (
+            in_digits(error.explained, ".1f") if isfinite(error.explained) else "not known"
+        ),
     }
     if explanation.compression_error.beyond:
-        error_columns |= {"beyond it by": _decided, "of the margin": _share}
+        error_columns["beyond it by"] = _decided
+        error_columns["of the margin"] = lambda error: (
+            "" if error.margin_share is None else f"{error.margin_share:.0%}"
+        )
     if any(_cut_off(error) for error in explanation.compression_error.layers):
         error_columns["cut off"] = _cut_off
     units = _in_units(explanation)
@@ -229,10 +229,6 @@ def _in_db(error: LayerCompressionError) -> str:
     return "inf dB" if error.total.snr_db is None else f"{error.total.snr_db:.0f} dB"
 
 
-def _explained(error: LayerCompressionError) -> str:
-    return in_digits(error.explained, ".1f") if isfinite(error.explained) else "not known"
-
-
 def _decided(error: LayerCompressionError) -> str:
     """Return the figures in which a layer's error is larger than quantization explains."""
     said = []
@@ -264,10 +260,6 @@ def _above(value: float, limit: float) -> str:
         return in_digits(value, "")
     digits = next((n for n in range(2, 17) if f"{value:.{n}g}" != f"{limit:.{n}g}"), 17)
     return f"{value:.{digits}g} > {limit:.{digits}g}"
-
-
-def _share(error: LayerCompressionError) -> str:
-    return "" if error.margin_share is None else f"{error.margin_share:.0%}"
 
 
 def _in_units(explanation: Explanation) -> bool:

@@ -209,7 +209,10 @@ class BetterQuantization:
         self._weights: dict[QuantizedPlace, tuple[Real, Real]] = {}
         for place in () if few else weights:
             tensor, file, real, axis = stored_weights(compressed, original.graph, place)
-            better_ones = _weights_by_channel(tensor, real, axis)
+            # A scale for each channel, and as many bits as the file's.
+            least = np.finfo(np.float32).tiny
+            steps = np.maximum(channel_maxima(real, axis), least) / most_steps(tensor)
+            better_ones = np.asarray(np.round(real / steps) * steps)
             if _worst_channel(file - real, better_ones - real, axis) >= _WORTH_TRYING:
                 self._weights[place] = file, better_ones
         self.places = (*self._ranges, *self._weights)
@@ -335,13 +338,6 @@ def channel_maxima(real: Real, axis: int) -> Real:
     """Return the largest magnitude of each channel, to broadcast with the values."""
     others = tuple(at for at in range(real.ndim) if at != axis)
     return np.asarray(np.abs(real).max(axis=others, keepdims=True))
-
-
-def _weights_by_channel(tensor: GraphTensor, real: Real, axis: int) -> Real:
-    """Return weights quantized with a scale for each channel, and as many bits as the file's."""
-    least = np.finfo(np.float32).tiny
-    steps = np.maximum(channel_maxima(real, axis), least) / most_steps(tensor)
-    return np.asarray(np.round(real / steps) * steps)
 
 
 def _worst_channel(off: Real, better: Real, axis: int) -> float:

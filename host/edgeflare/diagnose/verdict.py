@@ -428,7 +428,14 @@ def _shares(evidence: Evidence) -> MarginShares | None:
     arms = [vote for vote in votes if vote is not None]
     answers = [arm.answer for arm in arms if arm.answer is not None and not arm.answer.failure]
     if len(answers) == len(votes) and not answers[0].chooses:
-        return _shares_of_distance(evidence)
+        if evidence.original is None:
+            return None
+        by_compression = evidence.twin.measured(evidence.original)
+        by_kernels = evidence.device.measured(evidence.twin)
+        if by_compression is None or by_kernels is None or not by_compression + by_kernels:
+            return None
+        compression = by_compression / (by_compression + by_kernels)
+        return MarginShares(compression, 1.0 - compression)
     margins = (
         _margins_of_labels(arms)
         if not answers or (answers[0].counted and len(answers[0].scores))
@@ -452,17 +459,6 @@ def _shares_of_margins(margins: Sequence[float]) -> MarginShares | None:
         return None
     # Changes in opposite directions cancel, so the shares are those of their sizes.
     compression = abs(original - twin) / moved
-    return MarginShares(compression, 1.0 - compression)
-
-
-def _shares_of_distance(evidence: Evidence) -> MarginShares | None:
-    if evidence.original is None:
-        return None
-    by_compression = evidence.twin.measured(evidence.original)
-    by_kernels = evidence.device.measured(evidence.twin)
-    if by_compression is None or by_kernels is None or not by_compression + by_kernels:
-        return None
-    compression = by_compression / (by_compression + by_kernels)
     return MarginShares(compression, 1.0 - compression)
 
 

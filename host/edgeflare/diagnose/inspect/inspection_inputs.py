@@ -114,7 +114,10 @@ def inspected_inputs(
     labels = np.concatenate([_labels(scores_of(seeds[part])) for part in _parts(len(seeds))])
     drawn = seed_halves(labels, count // 2, rng)
     _require_lines(drawn, len(seeds), count)
-    taken = _taken(found, drawn, rng)
+    held_out = set(drawn.held_out.reshape(-1).tolist())
+    free = [trigger.input for trigger in found if trigger.seed not in held_out]
+    most = drawn.choosing.size // (FINDING_EVERY - 1)
+    taken = [free[at] for at in rng.permutation(len(free))[:most].tolist()]
     lines = Lines(seeds, np.concatenate([drawn.held_out, drawn.choosing]))
     near = _neighbours(lines, labels, lambda inputs: _labels(scores_of(inputs)))
     others = np.arange(len(taken))
@@ -166,14 +169,6 @@ def _neighbours(
         for part in _parts(len(numbers))
     ]
     return _Places(lines, (), np.repeat(numbers, 2), np.concatenate(shares).reshape(-1))
-
-
-def _taken(found: Sequence[Found], drawn: SeedHalves, rng: np.random.Generator) -> list[Input]:
-    """Draw the findings that are inspected."""
-    held_out = set(drawn.held_out.reshape(-1).tolist())
-    free = [trigger.input for trigger in found if trigger.seed not in held_out]
-    most = drawn.choosing.size // (FINDING_EVERY - 1)
-    return [free[at] for at in rng.permutation(len(free))[:most].tolist()]
 
 
 def _order(groups: NDArray[np.int64], held_out: int, rng: np.random.Generator) -> NDArray[np.int64]:

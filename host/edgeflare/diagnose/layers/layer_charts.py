@@ -17,7 +17,19 @@ from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 def layer_charts(document: LayersDocument) -> tuple[Chart, ...]:
     """Draw the charts of a layer table; none of what was not measured."""
     with page_style():
-        charts = (_sensitivity(document), _noise(document), _kernels(document))
+        errors = (
+            ("entire", lambda layer: layer.entire, "compression", "D", "--"),
+            ("single", lambda layer: layer.single, "ink", "o", "-"),
+        )
+        differences = (
+            ("entire", lambda layer: layer.device_entire, "kernel", "^", ":"),
+            ("single", lambda layer: layer.device_single, "ink", "o", "-"),
+        )
+        charts = (
+            _sensitivity(document),
+            _lines(document, "Signal to noise behind each layer", errors),
+            _lines(document, "Device against twin behind each layer", differences),
+        )
         return tuple(chart for chart in charts if chart is not None)
 
 
@@ -36,22 +48,6 @@ def _sensitivity(document: LayersDocument) -> Chart | None:
     worst = max(points, key=lambda point: point[1])
     words = f"Most behind operator {worst[0]}: {worst[1]:.3g} on average."
     return finish("Sensitivity of each layer", figure, words)
-
-
-def _noise(document: LayersDocument) -> Chart | None:
-    lines = (
-        ("entire", lambda layer: layer.entire, "compression", "D", "--"),
-        ("single", lambda layer: layer.single, "ink", "o", "-"),
-    )
-    return _lines(document, "Signal to noise behind each layer", lines)
-
-
-def _kernels(document: LayersDocument) -> Chart | None:
-    lines = (
-        ("entire", lambda layer: layer.device_entire, "kernel", "^", ":"),
-        ("single", lambda layer: layer.device_single, "ink", "o", "-"),
-    )
-    return _lines(document, "Device against twin behind each layer", lines)
 
 
 def _decibels(error: LayerError) -> float:

@@ -200,8 +200,10 @@ def _compression_table(document: LayersDocument) -> Table:
         (
             str(layer.layer.operator),
             layer.layer.name,
-            _sensitivity(layer),
-            "–" if layer.sensitivity is None else str(layer.sensitivity.changed),
+            "–"
+            if (moved := layer.sensitivity) is None
+            else f"{moved.margin:.3g} ± {TWO_SIDED * moved.standard_error:.2g}",
+            "–" if moved is None else str(moved.changed),
             _db(layer.single),
             _db(layer.entire),
             "–"
@@ -226,11 +228,6 @@ def _compression_table(document: LayersDocument) -> Table:
         order="most sensitive" if measured else "first",
         missed_least=("cosine", "used", "changed", "own" if measured else "sensitivity"),
     )
-
-
-def _sensitivity(layer: LayerFigures) -> str:
-    found = layer.sensitivity
-    return "–" if found is None else f"{found.margin:.3g} ± {TWO_SIDED * found.standard_error:.2g}"
 
 
 def _db(found: LayerError | None) -> str:
