@@ -35,11 +35,18 @@ class Machine:
 
 def describe(root: Path = Path("/")) -> Machine:
     """Return what the system under `root` says of itself."""
-    cpuinfo = _cpuinfo(root)
+    # Of the first core where cores differ.
+    cpuinfo: dict[str, str] = {}
+    for line in _read(root / "proc/cpuinfo").splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            cpuinfo.setdefault(key.strip(), value.strip())
     features = cpuinfo.get("flags") or cpuinfo.get("Features") or ""
+    board = _read(root / "proc/device-tree/model").rstrip("\0")
+    android = " ".join(filter(None, map(_property, ("ro.soc.manufacturer", "ro.soc.model"))))
     return Machine(
         machine=platform.machine(),
-        soc=_soc(root, cpuinfo),
+        soc=board or android or cpuinfo.get("model name") or cpuinfo.get("Hardware") or "",
         cpu_features=tuple(sorted(set(features.split()))),
         os=_operating_system(root),
         cores=_cores(),
@@ -83,22 +90,6 @@ def resident_bytes(pid: int, root: Path = Path("/")) -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0
-
-
-def _cpuinfo(root: Path) -> dict[str, str]:
-    """Return the fields of /proc/cpuinfo, of its first core where cores differ."""
-    fields: dict[str, str] = {}
-    for line in _read(root / "proc/cpuinfo").splitlines():
-        key, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(key.strip(), value.strip())
-    return fields
-
-
-def _soc(root: Path, cpuinfo: dict[str, str]) -> str:
-    board = _read(root / "proc/device-tree/model").rstrip("\0")
-    android = " ".join(filter(None, map(_property, ("ro.soc.manufacturer", "ro.soc.model"))))
-    return board or android or cpuinfo.get("model name") or cpuinfo.get("Hardware") or ""
 
 
 def _operating_system(root: Path) -> str:

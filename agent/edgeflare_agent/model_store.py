@@ -71,7 +71,17 @@ class ModelStore:
         self.limit_bytes = limit_bytes
         self._hashes = _FileHashes()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _check_owner(folder)
+        facts = folder.stat()
+        if facts.st_uid != os.geteuid():
+            raise UnsafeFolder(
+                f"{folder} belongs to another user (uid {facts.st_uid}): name a folder of your own "
+                "with --store"
+            )
+        if facts.st_mode & stat.S_IWOTH:
+            raise UnsafeFolder(
+                f"every user may write to {folder}: `chmod o-w {folder}`, or name another folder "
+                "with --store"
+            )
         with self._folder_lock():
             for leftover in folder.iterdir():
                 if _UPLOAD.fullmatch(leftover.name):
@@ -119,8 +129,10 @@ class ModelStore:
             if anew:
                 self._hashes.forget(file)
             if not self._hashes.holds(file, sha256):
-                with self._folder_lock():
-                    _remove_this(path, file)
+                with self._folder_lock(), contextlib.suppress(FileNotFoundError):
+                    # Another file may have taken its place.
+                    if os.path.samestat(path.lstat(), os.fstat(file.fileno())):
+                        path.unlink()
                 raise UnknownModel(
                     f"the stored model {sha256} was damaged and has been removed: send it again"
                 )
@@ -218,20 +230,6 @@ class ModelStore:
             os.close(lock)
 
 
-def _check_owner(folder: Path) -> None:
-    facts = folder.stat()
-    if facts.st_uid != os.geteuid():
-        raise UnsafeFolder(
-            f"{folder} belongs to another user (uid {facts.st_uid}): name a folder of your own "
-            "with --store"
-        )
-    if facts.st_mode & stat.S_IWOTH:
-        raise UnsafeFolder(
-            f"every user may write to {folder}: `chmod o-w {folder}`, or name another folder "
-            "with --store"
-        )
-
-
 def _open_model(path: Path) -> IO[bytes]:
     """Open a stored model; what is no regular file, such as a link, is none, and is removed."""
     try:
@@ -248,13 +246,6 @@ def _open_model(path: Path) -> IO[bytes]:
         os.close(descriptor)
     path.unlink()
     raise UnknownModel(f"no model {path.stem} in the store: there was no regular file")
-
-
-def _remove_this(path: Path, file: IO[bytes]) -> None:
-    """Remove a file by its path, unless another one has taken its place."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.path.samestat(path.lstat(), os.fstat(file.fileno())):
-            path.unlink()
 
 
 def _receive(file: IO[bytes], sha256: str, size_bytes: int, chunks: Iterable[bytes]) -> None:

@@ -176,13 +176,10 @@ class AgentLease:
         # Another container may have the same names and numbers, and waiting for that one would do.
         if (holder.user, holder.process) == (own.user, own.process) and _HELD - {self}:
             return UserError(f"{connection.place}: {_ONE_DEVICE[reply.HasField('told_by')]}")
-        return DeviceInUse(self._in_use(connection, reply))
-
-    def _in_use(self, connection: Connection, reply: wire.AcquireLeaseReply) -> str:
         left = timedelta(seconds=_clamped(reply.seconds, 0.0, MOST_LEASE_SECONDS))
         until = datetime.now().astimezone() + left
         lost = "the lease of this command has ended, and the device is now " if self._number else ""
-        return (
+        return DeviceInUse(
             f"{connection.place}: {lost}in use by {printable(holder_words(reply.in_use_by))} until"
             f" {until:%H:%M:%S} at least, and longer while that works: wait until it has ended, or"
             f" name another device{_teller(reply)}"

@@ -172,24 +172,21 @@ def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
         gpu_options=litert.GpuOptions(enforce_f32=options.acceleration.float32),
     )
     compiled = litert.CompiledModel.from_buffer(content, options=chosen)
-    signature = _signature(compiled, options.invocation.signature)
+    key = options.invocation.signature
+    index = compiled.get_signature_index(key) if key else 0
+    names = compiled.get_signature_by_index(index)
+    given = compiled.get_input_tensor_details(key or names["key"])
+    made = compiled.get_output_tensor_details(key or names["key"])
+    signature = _Signature(
+        index,
+        {name: given[name] for name in names["inputs"]},
+        tuple(made[name] for name in names["outputs"]),
+    )
     shapes = options.invocation.shapes
     for number, (name, details) in enumerate(signature.inputs.items()):
         if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
             compiled.resize_input_tensor(number, shape, signature.index)
     return compiled, signature
-
-
-def _signature(compiled: Any, key: str) -> _Signature:
-    index = compiled.get_signature_index(key) if key else 0
-    names = compiled.get_signature_by_index(index)
-    given = compiled.get_input_tensor_details(key or names["key"])
-    made = compiled.get_output_tensor_details(key or names["key"])
-    return _Signature(
-        index,
-        {name: given[name] for name in names["inputs"]},
-        tuple(made[name] for name in names["outputs"]),
-    )
 
 
 def _in_order(

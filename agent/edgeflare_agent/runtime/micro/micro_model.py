@@ -46,7 +46,13 @@ class MicroModel:
         described = described_model(content, options.invocation)
         self.inputs, self.outputs = described.inputs, described.outputs
         self.operators = described.operators
-        self._interpreter, counted = _opened_in_plenty(content)
+        self._interpreter = _opened(content, _PLENTY_BYTES)
+        with recorded_stderr() as recorded:
+            self._interpreter.print_allocations()
+        found = _TOTAL.search(recorded.text)
+        if found is None:
+            raise ModelRejected("TFLite Micro does not say how large an arena the model takes")
+        counted = int(found.group(1))  # bytes
         with recorded_stderr():
             opens = partial(_opened, content)
             self.arena_bytes = _least_arena_bytes(opens, counted, _PLENTY_BYTES)
@@ -98,17 +104,6 @@ class MicroModel:
                     f" {fixed} there, not {tensor.shape}; convert it with the shapes that it runs"
                     " in"
                 )
-
-
-def _opened_in_plenty(content: bytes) -> tuple[Any, int]:
-    """Return the runtime's `Interpreter`, and what it counts of its arena in bytes."""
-    interpreter = _opened(content, _PLENTY_BYTES)
-    with recorded_stderr() as recorded:
-        interpreter.print_allocations()
-    found = _TOTAL.search(recorded.text)
-    if found is None:
-        raise ModelRejected("TFLite Micro does not say how large an arena the model takes")
-    return interpreter, int(found.group(1))
 
 
 def _opened(content: bytes, arena_bytes: int) -> Any:

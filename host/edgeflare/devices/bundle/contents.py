@@ -127,7 +127,11 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
     with tempfile.TemporaryDirectory(prefix="edgeflare-bundle-") as folder:
         wheels = fetch_wheels(wanted, target, python, debian.glibc, Path(folder))
         files = (file for wheel in wheels for file in wheel_files(wheel))
-        packages = {f"packages/{name}": content for name, content in files} | _own_packages()
+        packages = {f"packages/{name}": content for name, content in files} | {
+            f"packages/{package}/{name}": content
+            for package in OWN_PACKAGES
+            for name, content in own_sources(package_folder(package)).items()
+        }
         licences = {
             f"{_stem(wheel)}/{n}": text for wheel in wheels for n, text in wheel_licences(wheel)
         }
@@ -145,9 +149,10 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
         "wheels": sorted(map(_stem, wheels)),
         "debian": {p: debian.versions[p] for p in sorted({debian.owners[path] for path in taken})},
     }
+    script = Path(__file__).with_name("agent.sh").read_text(encoding="utf-8")
     return {
         **_compile_modules({**interpreter, **packages}, compiler),
-        "agent": _script(target),
+        "agent": script.replace("@LOADER@", target.loader).encode(),
         "bundle.json": json.dumps(versions, indent=2).encode() + b"\n",
         "licenses/README": _ABOUT_LICENCES,
         **{f"licenses/{name}": text for name, text in licences.items()},
@@ -175,19 +180,6 @@ def _interpreter(debian: Debian, packages: Tree, target: BundleTarget) -> tuple[
     libraries = _system_libraries({**tree, **packages}, debian.files, target)
     tree |= {f"lib/{name}": debian.files[path] for name, path in libraries.items()}
     return tree, {*places.values(), *libraries.values()}
-
-
-def _own_packages() -> Tree:
-    return {
-        f"packages/{package}/{name}": content
-        for package in OWN_PACKAGES
-        for name, content in own_sources(package_folder(package)).items()
-    }
-
-
-def _script(target: BundleTarget) -> bytes:
-    script = Path(__file__).with_name("agent.sh").read_text(encoding="utf-8")
-    return script.replace("@LOADER@", target.loader).encode()
 
 
 def _stem(wheel: Path) -> str:

@@ -100,7 +100,15 @@ class ChildAgent:
         """End the process, with force where it must be, remove the folder; return last words."""
         words = ""
         if self._process is not None:
-            _stop(self._process)
+            process = self._process
+            assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
+            process.stdin.close()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            process.stdout.close()
             words = self.failure_reason() if self._process.returncode else ""
             self._process = None
         self._scratch.remove()
@@ -192,17 +200,6 @@ def last_line(log: Path) -> str:
     text = log.read_text(encoding="utf-8", errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"; it said: {lines[-1]}" if lines else ""
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
-    process.stdin.close()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    process.stdout.close()
 
 
 def _ending(code: int) -> str:

@@ -116,7 +116,15 @@ class SshRemote(Remote):
         """End the connection."""
         if self._master is not None:
             self._failure_reason = self.failure_reason()
-            _end(self._master)
+            master = self._master
+            assert master.stdin is not None and master.stdout is not None  # noqa: S101, PT018
+            master.stdin.close()
+            try:
+                master.wait(CLOSE_SECONDS)
+            except subprocess.TimeoutExpired:  # the other side no longer hears
+                master.terminate()
+                master.wait()
+            master.stdout.close()
             self._master = None
         if self._scratch is not None:
             self._scratch.remove()
@@ -323,17 +331,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _end(master: subprocess.Popen[bytes]) -> None:
-    assert master.stdin is not None and master.stdout is not None  # noqa: S101, PT018
-    master.stdin.close()
-    try:
-        master.wait(CLOSE_SECONDS)
-    except subprocess.TimeoutExpired:  # the other side no longer hears
-        master.terminate()
-        master.wait()
-    master.stdout.close()
 
 
 def _text(stream: bytes) -> str:
