@@ -98,7 +98,10 @@ def _figures(given: Sequence[CheckDocument]) -> Iterator[tuple[str, ...]]:
     rows = {
         "right": [_of_device(document, _right) for document in given],
         "changed": [_of_device(document, _changed) for document in given],
-        "by kernels": [_of_device(document, _by_kernels) for document in given],
+        "by kernels": [
+            _of_device(document, lambda device: str(device.kernels.changes.strictly))
+            for document in given
+        ],
         "SQNR by compression": [_of_device(document, _sqnr) for document in given],
         "bytes": [_bytes(document) for document in given],
         "median ms": [_milliseconds(document) for document in given],
@@ -121,10 +124,6 @@ def _right(device: DeviceFigures) -> str:
 def _changed(device: DeviceFigures) -> str:
     changes = device.decisions.changes
     return f"{changes.changed} ({changes.harmed} harmed, {changes.helped} helped)"
-
-
-def _by_kernels(device: DeviceFigures) -> str:
-    return f"{device.kernels.changes.strictly}"
 
 
 def _sqnr(device: DeviceFigures) -> str:

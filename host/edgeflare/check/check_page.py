@@ -240,7 +240,12 @@ _BRIEF_OF_SEVERAL: Final = 26
 
 
 def _looked_at(devices: tuple[DeviceFigures, ...], draw: Callable[[], str] | None) -> list[Block]:
-    changed = _changed(devices)
+    cards = [
+        _card(changed_input, device.decisions.device, several=len(devices) > 1)
+        for device in devices
+        for changed_input in device.decisions.changed_inputs
+    ]
+    changed = Cards(cards, most=SHOWN, noun="input", brief=_BRIEF_CARD)
     kept = any(
         changed_input.file
         for device in devices
@@ -252,15 +257,6 @@ def _looked_at(devices: tuple[DeviceFigures, ...], draw: Callable[[], str] | Non
 def _instead(draw: Callable[[], str] | None, block: Table | Cards) -> Block:
     """Return what only a browser shows, with a block for all others; or that alone."""
     return block if draw is None else Illustration(draw, block)
-
-
-def _changed(devices: tuple[DeviceFigures, ...]) -> Cards:
-    cards = [
-        _card(changed_input, device.decisions.device, several=len(devices) > 1)
-        for device in devices
-        for changed_input in device.decisions.changed_inputs
-    ]
-    return Cards(cards, most=SHOWN, noun="input", brief=_BRIEF_CARD)
 
 
 def _card(changed: ChangedInput, device: str, *, several: bool) -> Card:

@@ -42,7 +42,14 @@ def field_chart(figures: FieldFigures, limit: float | None) -> Chart | None:
         for severity in sorted({cell.severity for cell in figures.ranked}):
             cells = [cell for cell in figures.ranked if cell.severity == severity]
             _draw(panel, severity, [cell for cell in cells if cell.condition in drawn], drawn)
-        _lines(panel, figures, limit)
+        clean = figures.unchanged.net
+        panel.axvline(
+            clean, color=COLOURS["muted"], linestyle=":", linewidth=1.2, label="unchanged"
+        )
+        if limit is not None:
+            panel.axvline(
+                limit, color=COLOURS["kernel"], linestyle="--", linewidth=1.2, label="limit"
+            )
         _label(panel, drawn)
         words, rows = _words(figures, len(drawn), len(names)), tuple(cell_rows(figures.ranked))
         return finish("Loss under conditions", figure, words, CELL_HEADER, rows)
@@ -65,14 +72,6 @@ def _draw(panel: Any, severity: int, cells: list[FieldCell], names: list[str]) -
         markersize=3.5,
         elinewidth=1.0,
     )
-
-
-def _lines(panel: Any, figures: FieldFigures, limit: float | None) -> None:
-    """Draw what is lost without a condition, and what may be lost."""
-    clean = figures.unchanged.net
-    panel.axvline(clean, color=COLOURS["muted"], linestyle=":", linewidth=1.2, label="unchanged")
-    if limit is not None:
-        panel.axvline(limit, color=COLOURS["kernel"], linestyle="--", linewidth=1.2, label="limit")
 
 
 def _label(panel: Any, names: list[str]) -> None:

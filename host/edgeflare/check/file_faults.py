@@ -79,14 +79,13 @@ def _same_or_swapped(file: Path | None, pair: Pair, graphs: _Graphs | None) -> t
     if file is not None and read_model_file(file) == read_model_file(pair.compressed):
         return ("both files are equal: there is no compression to be judged",)
     if graphs is not None and graphs.original is not None:
-        mine, its = (_quantized(graph) for graph in (graphs.compressed, graphs.original))
+        mine, its = (
+            any(tensor.constant and tensor.scales for tensor in graph.tensors)
+            for graph in (graphs.compressed, graphs.original)
+        )
         if its and not mine:
             return ("the original is quantized and the compressed model is not: are they swapped?",)
     return ()
-
-
-def _quantized(graph: Graph) -> bool:
-    return any(tensor.constant and tensor.scales for tensor in graph.tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +168,9 @@ def _of_states(graph: Graph, state: Mapping[str, str]) -> Iterator[FileFault]:
         one, other = known.get(given), known.get(made)
         if one is None or other is None or not _unlike(one, other, _STEPS):
             continue
+        low, high = one.limits
         yield FileFault(
-            kind="raw state" if _unlike(one, other, _GROSS * _levels(one)) else "state scale",
+            kind="raw state" if _unlike(one, other, _GROSS * (high - low)) else "state scale",
             place=given,
             words=f"the state {made} comes out with {_scale(other)}, and goes in as {given} with"
             f" {_scale(one)}: handed on as it is, it is another state",
@@ -209,11 +209,6 @@ def _unlike(one: GraphTensor, other: GraphTensor, steps: float) -> bool:
     ends = np.asarray(one.limits, np.float64)
     here, there = ((ends - its.zero_points[0]) * its.scales[0] for its in (one, other))
     return bool(np.abs(there - here).max() > steps * one.scales[0])
-
-
-def _levels(tensor: GraphTensor) -> int:
-    low, high = tensor.limits
-    return high - low
 
 
 def _scale(tensor: GraphTensor) -> str:

@@ -100,6 +100,7 @@ def layer_figures(
         table = layers.document(opened.pair)
         causes = [] if stopped() else list(models.explained(places, changed, stack, stopped))
     wrong = () if table.device is None else tuple(wrong_in_words(table))
+    counts = Counter(map(_to_blame, causes)).most_common()
     return (
         SeenLayers(
             inputs=table.inputs,
@@ -109,7 +110,9 @@ def layer_figures(
             other_constants=len(table.other_constants()) - len(set(table.faulty())),
             sensitive="; ".join(said_of_compression(table)),
             worst=tuple(_worst(table)),
-            explained=_grouped(causes),
+            explained=tuple(
+                ExplainedChanges(words=words, inputs=inputs) for words, inputs in counts
+            ),
             on_device={} if table.device is None else {table.device.name: wrong},
             together=together_on_device(table),
             notes=table.notes,
@@ -195,12 +198,6 @@ def _coarse_layers(causes: Sequence[CompressionError]) -> list[FileFault]:
             )
     often = sorted(found.values(), key=len, reverse=True)
     return [some[0] for some in often if len(some) > _MOST_OF * len(causes)]
-
-
-def _grouped(causes: Sequence[CompressionError]) -> tuple[ExplainedChanges, ...]:
-    """Return what is to blame for some inputs, and for how many of them, the most first."""
-    counts = Counter(map(_to_blame, causes)).most_common()
-    return tuple(ExplainedChanges(words=words, inputs=inputs) for words, inputs in counts)
 
 
 def _to_blame(cause: CompressionError) -> str:

@@ -96,7 +96,12 @@ def near_figures(
     write_atomically(file, content)
     with ExitStack() as stack:
         try:
-            reference = _reference(opened, file, ids[:SEEDS], queries, stack)
+            interface = replace(opened.pair.interface, device=None)
+            pair = replace(
+                opened.pair, compressed=file, interface=interface, fold_shapes=False, folded=None
+            )
+            profiles = [device.profile for device in opened.devices]
+            reference = open_pair(pair, _plan(opened, ids[:SEEDS], queries), profiles, stack)
         except UserError as refused:
             raise UserError(
                 "the int8 that litert-quantizer makes of this original, to compare with, does not"
@@ -131,18 +136,6 @@ def _queries(opened: OpenedPair, seconds: float) -> int:
         if queries <= most:
             return queries
     raise UserError("there was no time left for a search: give a larger --budget")
-
-
-def _reference(
-    opened: OpenedPair, file: Path, ids: Sequence[int], queries: int, stack: ExitStack
-) -> OpenedPair:
-    """Open the reference compression on the same device, with stages as the pair has them."""
-    interface = replace(opened.pair.interface, device=None)
-    pair = replace(
-        opened.pair, compressed=file, interface=interface, fold_shapes=False, folded=None
-    )
-    profiles = [device.profile for device in opened.devices]
-    return open_pair(pair, _plan(opened, ids, queries), profiles, stack)
 
 
 def _search(

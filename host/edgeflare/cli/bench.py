@@ -174,7 +174,14 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
                 so_far.runs.append(run)  # one by one: progress counts them
     finally:
         if so_far.runs:
-            _publish(console, so_far, out)
+            rows = so_far.rows()
+            write_bench(so_far, rows, out)
+            try:
+                draw_queries(so_far, out / "queries.svg")
+            except UserError as error:
+                say(console, f"no figure: {error}")
+            print_section(Console(), bench_section(so_far.grid, rows))
+            result(out)
     return INTERRUPTED if interrupt.asked() else 0
 
 
@@ -191,15 +198,3 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
             )
     runs = sum(len(list(grid.cells(pair))) for pair in pairs)
     say(console, f"would make {runs} run{'s' * (runs != 1)} in {out}; nothing was written")
-
-
-def _publish(console: Console, bench: Bench, out: Path) -> None:
-    """Write and print what a bench has come to; the figure where it can be drawn."""
-    rows = bench.rows()
-    write_bench(bench, rows, out)
-    try:
-        draw_queries(bench, out / "queries.svg")
-    except UserError as error:
-        say(console, f"no figure: {error}")
-    print_section(Console(), bench_section(bench.grid, rows))
-    result(out)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from edgeflare.check.check_document import CheckDocument, load_check
 from edgeflare.check.check_page import check_page
-from edgeflare.check.gates import CheckGate, gates_csv
+from edgeflare.check.gates import gates_csv
 from edgeflare.cli.presentation import Reported
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
@@ -68,19 +68,14 @@ def check_suite(document: CheckDocument) -> Suite:
 
 def _cases(document: CheckDocument) -> Iterator[JUnitCase]:
     for gate in document.gates:
-        name, seen = f"gate {gate.title}", _seen_of(gate)
+        interval = "" if gate.seen is None else f": {gate.seen.in_words()}"
+        said = [f"{gate.words}{interval}", f"limit {gate.limit:g}"]
+        if gate.decided_by is not None:
+            said.append(f"{gate.decided_by:,} inputs like these would decide it")
+        name, seen = f"gate {gate.title}", "; ".join(said)
         undecided = gate.state in ("open", "not checked")
         if gate.state == "fail" or (undecided and document.asked.strict):
             message = f"{gate.state}: {gate.words}" if undecided else gate.words
             yield JUnitCase(name=name, failure=JUnitFailure(message, gate.name, seen))
         else:
             yield JUnitCase(name=name, skipped=f"{gate.state}: {seen}" if undecided else "")
-
-
-def _seen_of(gate: CheckGate) -> str:
-    """Return what was seen of a gate, with its interval, its limit, and what would decide it."""
-    interval = "" if gate.seen is None else f": {gate.seen.in_words()}"
-    said = [f"{gate.words}{interval}", f"limit {gate.limit:g}"]
-    if gate.decided_by is not None:
-        said.append(f"{gate.decided_by:,} inputs like these would decide it")
-    return "; ".join(said)

@@ -108,7 +108,13 @@ def doctor(
     Exit codes: 0 said; 2 the command has to be corrected; 3 a device failed, or each of its
     kernel sets.
     """
-    _require_probe(device, versions, known_issues=known_issues, probe=probe)
+    if probe and not known_issues:
+        raise UserError("--probe tries known issues: add --known-issues")
+    for name, given in (("--device", device), ("--versions", versions)):
+        if given is not None and not probe:
+            raise UserError(f"{name} says where known issues are tried: add --known-issues --probe")
+    if device is not None and versions is not None:
+        raise UserError("--versions are of this host: leave --device out")
     if example is not None:
         if known_issues or as_json:
             raise UserError("--example writes a pair and says nothing else: leave the others out")
@@ -149,19 +155,6 @@ def _write_example(folder: Path) -> None:
         raise kind_at_named_path(error)(f"cannot write {folder}: {said}") from None
     typer.echo(f"{folder} has a pair of models and their inputs; try:\n")
     typer.echo(f"    edgeflare check {shlex.quote(str(folder))} --device emulated-builtin")
-
-
-def _require_probe(
-    device: str | None, versions: str | None, *, known_issues: bool, probe: bool
-) -> None:
-    """Refuse options of trying known issues where none is tried, and two places to try them on."""
-    if probe and not known_issues:
-        raise UserError("--probe tries known issues: add --known-issues")
-    for name, given in (("--device", device), ("--versions", versions)):
-        if given is not None and not probe:
-            raise UserError(f"{name} says where known issues are tried: add --known-issues --probe")
-    if device is not None and versions is not None:
-        raise UserError("--versions are of this host: leave --device out")
 
 
 def _list_issues(device: str | None, versions: str | None, trust: Trust, *, as_json: bool) -> None:

@@ -55,7 +55,20 @@ def status(run: FleetRun, as_json: AsJson = False) -> None:
         return
     console = Console()
     console.print(f"{state.summary()}{_ending(folder, state)}")
-    print_blocks(console, _places(state))
+    rows = [
+        (
+            place.place,
+            str(place.units),
+            f"{state.busy_share(place):.0%}",
+            place.unit,
+            state.why_idle(place),
+        )
+        for place in state.places
+    ]
+    print_blocks(
+        console,
+        Table.of_words(("device", "units", "busy", "now", "no further work, because"), rows),
+    )
 
 
 @app.command()
@@ -89,17 +102,3 @@ def _ending(folder: FleetFolder, state: FleetState) -> str:
 def _resumed(folder: FleetFolder) -> str:
     """Return what the command that works there is told to go on, in words."""
     return "" if folder.path.name.endswith(_OF_ADDITIONS) else " with --resume"
-
-
-def _places(state: FleetState) -> Table:
-    rows = [
-        (
-            place.place,
-            str(place.units),
-            f"{state.busy_share(place):.0%}",
-            place.unit,
-            state.why_idle(place),
-        )
-        for place in state.places
-    ]
-    return Table.of_words(("device", "units", "busy", "now", "no further work, because"), rows)

@@ -122,7 +122,11 @@ def layers(
         opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
         lost = _compare(opened, observer, interrupt)
         if not opened.comparison.inputs:
-            return _nothing_seen(opened, interrupt, lost)
+            if lost is not None:
+                raise lost
+            if interrupt.asked():
+                return INTERRUPTED
+            raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")
         document = opened.document(loaded)
         with claimed.replaced() as made:
             (made / LAYERS).write_bytes(layers_bytes(document))
@@ -174,14 +178,3 @@ def _compare(
     except InfrastructureError as lost:
         return lost
     return None
-
-
-def _nothing_seen(
-    opened: OpenedLayers, interrupt: Interrupt, lost: InfrastructureError | None
-) -> int:
-    """Say why nothing is written, and what is there stays; return the exit code."""
-    if lost is not None:
-        raise lost
-    if interrupt.asked():
-        return INTERRUPTED
-    raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")

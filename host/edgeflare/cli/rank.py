@@ -189,7 +189,14 @@ def _run(grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path, c
             "command with --resume goes on",
         )
         return INTERRUPTED
-    _publish(grid, models, candidates, out)
+    plan = grid.plan
+    ranking = put_in_order(candidates, plan.max_queries)
+    lines = sentences(ranking, plan.strategy, plan.max_queries)
+    runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
+    shown = ranking_section(ranking, heading(grid), lines)
+    write_ranking(ranking, grid, runs, lines, shown, out)
+    print_section(Console(), shown)
+    result(out)
     return 0
 
 
@@ -201,20 +208,6 @@ def _require_queries(strategy: str) -> None:
             f" {strategy} spends gradients instead of them: say --strategy boundary, or leave the"
             " option out"
         )
-
-
-def _publish(
-    grid: Grid, models: Sequence[Pair], candidates: Sequence[Candidate], out: Path
-) -> None:
-    """Rank what was measured and searched, write the ranking and print it."""
-    plan = grid.plan
-    ranking = put_in_order(candidates, plan.max_queries)
-    lines = sentences(ranking, plan.strategy, plan.max_queries)
-    runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
-    shown = ranking_section(ranking, heading(grid), lines)
-    write_ranking(ranking, grid, runs, lines, shown, out)
-    print_section(Console(), shown)
-    result(out)
 
 
 def _gather_facts(

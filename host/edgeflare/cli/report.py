@@ -150,7 +150,13 @@ def report(
         reported.show(Console())
     wanted = {file: make() for file, make in (reported.writes[name] for name in chosen)}
     for file, data in wanted.items():
-        _write(run / file, data)
+        path = run / file
+        try:
+            write_atomically(path, data)
+        except OSError as error:
+            raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
+        typer.echo(path)
+        result(path)
 
 
 SURVEYED = "survey"
@@ -208,12 +214,3 @@ def _page(document: RunDocument, directory: RunDirectory) -> bytes:
     explanations = unless_damaged(lambda: load_explanation_views(directory, document)) or {}
     inspection = unless_damaged(lambda: load_inspection_view(directory))
     return run_html(document, directory, explanations, inspection).encode()
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
-    typer.echo(path)
-    result(path)

@@ -44,6 +44,8 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
 
 def lost_class(known: KnownToRules) -> Iterator[Cause]:
     """Yield a class that is lost where the others are not."""
+    data = known.figures.data
+    reference = "original" if data is None else str(data.reference)
     for device in known.figures.devices:
         worst = next(iter(device.decisions.losses), None)
         if worst is not None and known.fails("class-loss", device):
@@ -55,17 +57,12 @@ def lost_class(known: KnownToRules) -> Iterator[Cause]:
             yield Cause(
                 rule="class",
                 words=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"
-                f" {worst.left} of the {worst.inputs} inputs that the {_reference(known)} takes for"
-                f" it{came}",
+                f" {worst.left} of the {worst.inputs} inputs that the {reference} takes for it"
+                f"{came}",
                 evidence=f"by a sign test p = {worst.p:.2g}; over all classes {outcome(device)}",
                 next=f"fine-tune or calibrate with more of {worst.name}, and hold each class to a"
                 " limit",
             )
-
-
-def _reference(known: KnownToRules) -> str:
-    data = known.figures.data
-    return "original" if data is None else str(data.reference)
 
 
 def one_sided_scores(known: KnownToRules) -> Iterator[Cause]:
