@@ -52,7 +52,14 @@ def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
         figure = Figure(figsize=(_WIDTH, _ABOVE + _BELOW + _A_LAYER * len(layers)))
         left, right = figure.subplots(1, 2)
         names = _A_LETTER * max(len(layer.name) for layer in layers)
-        _place(figure, min(names, _WIDTH / 2))
+        height = float(figure.get_figheight())
+        figure.subplots_adjust(
+            left=(min(names, _WIDTH / 2) + _BESIDE) / _WIDTH,
+            right=1 - _BESIDE / _WIDTH,
+            top=1 - _ABOVE / height,
+            bottom=_BELOW / height,
+            wspace=0.05,
+        )
         kernel = [layer.kernel for layer in layers]
         compression = [layer.compression for layer in layers]
         _bars(left, kernel, _KERNEL, "device – twin", f"largest difference, {explanation.unit}")
@@ -76,18 +83,6 @@ def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
         figure.suptitle(f"{title}: {explanation.verdict}", fontsize=10)
         figure.set_facecolor("white")
         return drawn_svg(figure, {"Date": None}).encode()
-
-
-def _place(figure: Figure, names: float) -> None:
-    """Leave room around the panels, on their left for names of so many inches."""
-    height = float(figure.get_figheight())
-    figure.subplots_adjust(
-        left=(names + _BESIDE) / _WIDTH,
-        right=1 - _BESIDE / _WIDTH,
-        top=1 - _ABOVE / height,
-        bottom=_BELOW / height,
-        wspace=0.05,
-    )
 
 
 def _bars(

@@ -100,7 +100,11 @@ def model_explorer_overlay(
         ),
         VERDICT: (f"{verdict_words(finding.verdict)} on {finding.device}", _marks(finding, graph)),
     }
-    graph_id = _graph_id(graph)
+    # The id of the main graph is its name, else its signature's, else "main".
+    signatures = (known for known in graph.model.signatureDefs or () if known.subgraphIndex == 0)
+    signature = next(signatures, None)
+    names = (graph.model.subgraphs[0].name, signature and signature.signatureKey, b"main")
+    graph_id = str(next(name for name in names if name).decode(errors="replace"))
     return {
         file: _file(graph_id, f"{name} (seed {finding.seed_id})", nodes)
         for file, (name, nodes) in sets.items()
@@ -213,14 +217,6 @@ def _node(value: float | str, colour: str, strength: float) -> Node:
 
 
 # The names that Model Explorer has for what is in the file.
-
-
-def _graph_id(graph: Graph) -> str:
-    """Return the id of the main graph: its name, else its signature's, else "main"."""
-    signatures = (known for known in graph.model.signatureDefs or () if known.subgraphIndex == 0)
-    signature = next(signatures, None)
-    names = (graph.model.subgraphs[0].name, signature and signature.signatureKey, b"main")
-    return str(next(name for name in names if name).decode(errors="replace"))
 
 
 def _node_key(graph: Graph, operator: int) -> str | None:

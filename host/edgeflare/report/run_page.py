@@ -19,7 +19,6 @@ from edgeflare.pages.page import (
     Facts,
     Illustration,
     KeyFigures,
-    Mark,
     Page,
     Section,
     Sentences,
@@ -133,11 +132,12 @@ def run_page(
     replay = document.replay
     strength = answer_words(document.pair).strength
     query = "" if replay else " A query is one distinct mutated input."
+    bad = bool(counted(document)) if document.replay is None else regressed(document)
     return Page(
         kind="EdgeFlare report" if replay is None else "EdgeFlare replay",
         name=document.pair.name,
         on=", ".join(device.name for device in document.devices),
-        mark=_mark(document),
+        mark="fail" if bad else "attention" if document.stopped_by else "pass",
         lead=_search_lead(document) if replay is None else _replay_lead(document, replay, named),
         warnings=[*_stopped(document, where or "RUN"), *document.warnings],
         sections=[
@@ -167,11 +167,6 @@ def run_page(
 def print_run(console: Console, document: RunDocument, where: str) -> None:
     """Print a run; `where` is the run directory, as the user knows it."""
     print_page(console, run_page(document, where=where), where)
-
-
-def _mark(document: RunDocument) -> Mark:
-    bad = bool(counted(document)) if document.replay is None else regressed(document)
-    return "fail" if bad else "attention" if document.stopped_by else "pass"
 
 
 def _search_lead(document: RunDocument) -> str:

@@ -87,7 +87,10 @@ def _searched(document: RunDocument) -> _Cases:
     decided = set(failed)
     counting = {entry.seed_id for entry in counted(document)}
     failed = {seed_id: outcome for seed_id, outcome in failed.items() if seed_id in counting}
-    seed_ids = _seed_ids(document)
+    # The seeds that are known by an entry, and as many others.
+    entries = {entry.seed_id for some in document.lists.values() for entry in some}
+    others = (free for free in count() if free not in entries)
+    seed_ids = sorted([*entries, *islice(others, max(0, document.totals.seeds - len(entries)))])
     undecided: set[int] = set()
     if totals.searched + totals.deviating_seeds < totals.seeds:
         again = {entry.seed_id for entry in document.flaky}
@@ -103,17 +106,6 @@ def _searched(document: RunDocument) -> _Cases:
         }
         undecided -= set(failed)
     return seed_ids, failed, undecided
-
-
-def _seed_ids(document: RunDocument) -> list[int]:
-    """Return the seeds of a search: those that are known by an entry, and as many others.
-
-    A run says of how many seeds it is; which of all were drawn by --limit, and led to nothing, it
-    does not say. Those have the least numbers that are free.
-    """
-    entries = {entry.seed_id for some in document.lists.values() for entry in some}
-    others = (free for free in count() if free not in entries)
-    return sorted([*entries, *islice(others, max(0, document.totals.seeds - len(entries)))])
 
 
 def _replayed(document: RunDocument, replay: ReplayOutcome) -> _Cases:

@@ -45,7 +45,7 @@ from edgeflare.run.run_journal import HEALTH_KEY, HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, undelegated
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.systematic.differences import systematic_differences
-from edgeflare.run.systematic.figures import SystematicDifferences, order_warnings
+from edgeflare.run.systematic.figures import order_warnings
 from edgeflare.run.totals import totals_of
 from edgeflare.statistics.binomial import exact_interval
 
@@ -197,6 +197,7 @@ def unmutated(journal: RunJournal, header: RunHeader) -> Unmutated:
     """Return the figures of the seeds and, where there are some, of the held-out inputs."""
     held_out = journal.about().get(HELD_OUT_KEY)
     seeds = _evaluated(journal, header, "seed")
+    labels = header.labels
     return Unmutated(
         seeds=_rate(header, seeds, header.truths),
         test=_rate(
@@ -207,7 +208,13 @@ def unmutated(journal: RunJournal, header: RunHeader) -> Unmutated:
         )
         if held_out
         else None,
-        systematic=_systematic(header, seeds),
+        systematic=systematic_differences(
+            header.reading,
+            header.plan.goal.compared,
+            list(seeds.values()),
+            header.classes,
+            None if labels is None else [labels[header.place(seed_id)] for seed_id in seeds],
+        ),
         without_reset=noted_without_reset(journal.about()),
     )
 
@@ -217,19 +224,6 @@ def _evaluated(journal: RunJournal, header: RunHeader, role: Role) -> dict[int, 
     rows = [rows[0] for rows in journal.answers(role).values()]
     evaluated = from_rows(header.reading, rows)
     return {row.seed_id: query for row, query in zip(rows, evaluated, strict=True)}
-
-
-def _systematic(
-    header: RunHeader, seeds: Mapping[int, EvaluatedQuery]
-) -> SystematicDifferences | None:
-    labels = header.labels
-    return systematic_differences(
-        header.reading,
-        header.plan.goal.compared,
-        list(seeds.values()),
-        header.classes,
-        None if labels is None else [labels[header.place(seed_id)] for seed_id in seeds],
-    )
 
 
 def _rate(

@@ -24,7 +24,6 @@ from edgeflare.run.journal_rows import (
     white_box_spent,
 )
 from edgeflare.run.nearness import is_near, is_strong
-from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Distortion, Finding, Refined
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_journal import RunJournal
@@ -72,7 +71,9 @@ def sort_findings(journal: RunJournal, header: RunHeader) -> SortedFindings:
         # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
-        distance = _nearness(header.plan, trigger)
+        value = trigger.nearness_db if trigger.l2 else inf
+        known = value if value is not None and isfinite(value) else None
+        distance = {"nearness_db": known, "within": is_near(header.plan, value)}
         finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, distance)
         finding = structs.replace(finding, seed_answers=on_seeds.get(seed_id, UNSET))
         if len(rows) < REPETITIONS:
@@ -143,16 +144,6 @@ def _target(header: RunHeader, truth: Answer | None) -> str | UnsetType:
     if header.targets is None or truth is None:
         return UNSET
     return header.arms[Arm.TWIN].describe_answer(truth, header.classes)
-
-
-def _nearness(plan: Plan, row: TriggerRow) -> Mapping[str, Any]:
-    """Return what a finding says of its nearness in dB.
-
-    It is infinite for a seed itself, and JSON has no infinity.
-    """
-    value = row.nearness_db if row.l2 else inf
-    known = value if value is not None and isfinite(value) else None
-    return {"nearness_db": known, "within": is_near(plan, value)}
 
 
 def _distortion(row: TriggerRow | RefinementRow) -> Distortion:

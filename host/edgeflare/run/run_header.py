@@ -113,7 +113,14 @@ class RunHeader:
                 names=noted.names,
                 all_seeds=SeedIds.read(noted.all_seeds) if noted.all_seeds else SeedIds(()),
             )
-            _require_of_each_seed(header)
+            said = {
+                "names": header.names or None,
+                "labels": header.labels,
+                "targets": header.targets,
+            }
+            for what, values in said.items():
+                if values is not None and len(values) != len(header.all_seeds):
+                    raise ValueError(f"{len(values)} {what} of {len(header.all_seeds)} seeds")
             return header
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
@@ -207,14 +214,6 @@ class _NotedRun(msgspec.Struct, kw_only=True):
     names: tuple[str, ...]
     all_seeds: str
     targets: Any
-
-
-def _require_of_each_seed(header: RunHeader) -> None:
-    """Refuse names, labels or targets that are not one for each seed."""
-    said = {"names": header.names or None, "labels": header.labels, "targets": header.targets}
-    for what, values in said.items():
-        if values is not None and len(values) != len(header.all_seeds):
-            raise ValueError(f"{len(values)} {what} of {len(header.all_seeds)} seeds")
 
 
 def run_domain(pair: RunPair) -> Domain:

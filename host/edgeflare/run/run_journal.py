@@ -113,18 +113,15 @@ class RunJournal(Journal):
         """Close the database and unlock the run; see `Journal.close`."""
         try:
             if self._lock is not None:
-                self._give_back()
+                # The disk gets back what answers of ended chains took, where that is most.
+                (pages,), (free,), (size,) = (
+                    self._db.execute(f"PRAGMA {name}").fetchone()
+                    for name in ("page_count", "freelist_count", "page_size")
+                )
+                if free * size > GIVEN_BACK_BYTES and free > pages / 2:
+                    self._db.execute("VACUUM")
         finally:
             super().close()
-
-    def _give_back(self) -> None:
-        """Give the disk back what answers of chains took that have ended, where it is most."""
-        (pages,), (free,), (size,) = (
-            self._db.execute(f"PRAGMA {name}").fetchone()
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        if free * size > GIVEN_BACK_BYTES and free > pages / 2:
-            self._db.execute("VACUUM")
 
     # What the run is.
 

@@ -28,7 +28,6 @@ from edgeflare.record.folder_lock import is_locked
 from edgeflare.record.journal import DamagedJournalError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
-from edgeflare.run.run_header import RunHeader
 from edgeflare.statistics.distributions import require_scipy
 from edgeflare.survey.baseline import AskedItems, BaselineSurvey, require_same_items
 from edgeflare.survey.gates.gate_judgement import (
@@ -135,7 +134,12 @@ def open_survey(
     for gate in gates.gates:
         require_decidable(gate, items.cells, gates.sets, _gated_inputs(opened, survey_plan))
     if request.baseline is not None:
-        _require_same_items(survey_plan, items, header, request.baseline)
+        asked = AskedItems(survey_plan.inputs.sha256, header.plan.rng_seed, survey_plan.confidence)
+        has_original = Arm.ORIGINAL in header.arms
+        require_same_items(asked, items.cells, has_original=has_original, baseline=request.baseline)
+        require_same_inputs(
+            items, request.baseline.checksums, f"the baseline {request.baseline.name}"
+        )
     return Survey(opened, header, survey_plan, items, gates, request.baseline)
 
 
@@ -149,16 +153,6 @@ def _notes(request: SurveyRequest) -> Iterator[str]:
             f"--rare-queries {rare}: so few tell little of rare events, and their"
             f" interval may miss the rate: give {FEW_RARE_QUERIES} or more"
         )
-
-
-def _require_same_items(
-    plan: SurveyPlan, items: SurveyedItems, header: RunHeader, baseline: BaselineSurvey
-) -> None:
-    """Refuse a baseline of other items before anything is evaluated."""
-    asked = AskedItems(plan.inputs.sha256, header.plan.rng_seed, plan.confidence)
-    has_original = Arm.ORIGINAL in header.arms
-    require_same_items(asked, items.cells, has_original=has_original, baseline=baseline)
-    require_same_inputs(items, baseline.checksums, f"the baseline {baseline.name}")
 
 
 def _plan(

@@ -117,6 +117,8 @@ def make_card(
     answers = _answers(document, entry, stored, groups, allowance)
     groups = answered_shots(groups, answers)
     *on_seed, on_trigger = (without_shown(groups, blocks) for blocks in answers.values())
+    # Repetitions are joined: a, a, b becomes "a ×2", "b".
+    runs = ((name, len(list(group))) for name, group in groupby(entry.operators))
     return EntryCard(
         entry=entry,
         sort=sort(entry),
@@ -133,7 +135,7 @@ def make_card(
         labels=_labels(document, entry),
         answers=on_trigger,
         seed_answers=tuple(block for blocks in on_seed for block in blocks),
-        operators=_counted(entry.operators),
+        operators=tuple(name if times == 1 else f"{name} ×{times}" for name, times in runs),
         shots=groups,
         explanation=explanation,
         divergence=None if explanation is None else divergence_of(explanation),
@@ -202,12 +204,6 @@ def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
 def _chosen(entry: Finding) -> bool:
     """Whether the arms decide on one of several classes."""
     return measured(entry) is None and not is_structured(entry)
-
-
-def _counted(operators: Sequence[str]) -> tuple[str, ...]:
-    """Join repetitions: a, a, b becomes "a ×2", "b"."""
-    runs = ((name, len(list(group))) for name, group in groupby(operators))
-    return tuple(name if times == 1 else f"{name} ×{times}" for name, times in runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,11 @@ def _encoded(image: Image, most: int) -> tuple[str, bytes]:
     # OpenCV writes the first channel as blue.
     order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[image.shape[2]]
     image = np.ascontiguousarray(image[:, :, order])
-    exact = min(("png", _png(image)), ("webp", _webp(image, 101)), key=lambda form: len(form[1]))
+    exact = min(
+        ("png", cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()),
+        ("webp", _webp(image, 101)),
+        key=lambda form: len(form[1]),
+    )
     if len(exact[1]) <= most:
         return exact
     while True:
@@ -152,10 +156,6 @@ def _within(image: Image, side: int) -> Image:
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     shrunk = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     return shrunk if shrunk.ndim == 3 else shrunk[:, :, np.newaxis]
-
-
-def _png(image: Image) -> bytes:
-    return cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()
 
 
 def _webp(image: Image, quality: int) -> bytes:

@@ -180,7 +180,11 @@ def value_order(
         apart = (a**2).sum(axis=0)[:, None] + (b**2).sum(axis=0) - 2.0 * a.T @ b
         nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
         mutual = {i: int(j) for i, j in enumerate(nearest) if back[j] == i}
-        return _completed(mutual, size)
+        # The others stay where they are, or fill what is left.
+        order = {at: at for at in range(size) if at not in mutual and at not in mutual.values()}
+        order |= mutual
+        left = iter(sorted(set(range(size)).difference(order.values())))
+        return np.array([order[at] if at in order else next(left) for at in range(size)])
 
     def agreement(order: NDArray[np.int64], at: int) -> tuple[float, float]:
         reordered = replace(second[at], values=second[at].values[:, order])
@@ -213,9 +217,10 @@ def output_order(
     arrays, theirs = unpack_rows(decoder.outputs, rows), unpack_rows(other.outputs, its_rows)
 
     def likeness(mine: int, its: int) -> float:
-        return _correlation(
-            _centred(arrays[mine], decoder.outputs[mine]), _centred(theirs[its], other.outputs[its])
-        )
+        first = _centred(arrays[mine], decoder.outputs[mine])
+        second = _centred(theirs[its], other.outputs[its])
+        lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+        return float((first * second).sum()) / lengths if lengths > 0.0 else 0.0
 
     found = {
         at: max(_like(decoder, at), key=lambda order, its=its: likeness(order, its))  # type: ignore[misc]
@@ -262,20 +267,6 @@ def _centred(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:
     values = np.nan_to_num(dequantize(raw, tensor)).reshape(len(raw), -1)
     centred: NDArray[np.float64] = values - values.mean(axis=0)
     return centred
-
-
-def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the correlation of two outputs over all seeds and values; 0 where one is constant."""
-    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return float((first * second).sum()) / lengths if lengths > 0.0 else 0.0
-
-
-def _completed(known: Mapping[int, int], size: int) -> NDArray[np.int64]:
-    """Return an order of all places: the others stay where they are, or fill what is left."""
-    order = {at: at for at in range(size) if at not in known and at not in known.values()}
-    order |= known
-    left = iter(sorted(set(range(size)).difference(order.values())))
-    return np.array([order[at] if at in order else next(left) for at in range(size)])
 
 
 _Fitted = TypeVar("_Fitted")

@@ -9,7 +9,7 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,7 +237,15 @@ def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str
                 f"--groups {column}: {file} gives {name} two groups, {groups[name]!r} and"
                 f" {group!r}: leave one line of it"
             )
-    _require_files(folder, groups, column)
+    files = {path.name for path in folder.iterdir()} - {GROUPS_FILE}
+    unknown = [name for name in groups if name not in files]
+    if unknown:
+        left = sorted(files - set(groups))
+        like = suggestion(unknown[0], left) or suggestion(unknown[0], sorted(files))
+        raise UserError(
+            f"--groups {column}: {folder / GROUPS_FILE} names {unknown[0]!r}, and there is no such"
+            f" file{like}"
+        )
     missing = [name for name in names if not groups.get(name)]
     if missing:
         raise UserError(
@@ -288,16 +296,3 @@ def _rows(file: Path, column: str) -> Iterable[tuple[str, str]]:
         if line:
             name, group = (line[at].strip() if at < len(line) else "" for at in places)
             yield name, group
-
-
-def _require_files(folder: Path, groups: Mapping[str, str], column: str) -> None:
-    """Refuse names in a table that no file in its folder has."""
-    files = {path.name for path in folder.iterdir()} - {GROUPS_FILE}
-    unknown = [name for name in groups if name not in files]
-    if unknown:
-        left = sorted(files - set(groups))
-        like = suggestion(unknown[0], left) or suggestion(unknown[0], sorted(files))
-        raise UserError(
-            f"--groups {column}: {folder / GROUPS_FILE} names {unknown[0]!r}, and there is no such"
-            f" file{like}"
-        )

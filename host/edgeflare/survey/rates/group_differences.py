@@ -127,7 +127,11 @@ def group_differences(
         confidence: confidence with which the intervals of all pairs hold together, from 0 to 1.
 
     """
-    groups = _groups(facts)
+    among = surveyed(facts)
+    named = (
+        _Group(name, among & (facts.groups == at)) for at, name in enumerate(facts.group_names)
+    )
+    groups = [group for group in named if group.chosen.any()]
     kept = sorted(groups, key=lambda group: -int(group.chosen.sum()))[:COMPARED_GROUPS]
     compared = [group for group in groups if any(group is other for other in kept)]
     if len(compared) < 2:
@@ -186,14 +190,6 @@ class _Rates:
             return None
         exact = self.original - other.original
         return SignedEstimate(*(exact + end for end in difference(other.device, self.device)))
-
-
-def _groups(facts: SurveyFacts) -> list[_Group]:
-    among = surveyed(facts)
-    named = (
-        _Group(name, among & (facts.groups == at)) for at, name in enumerate(facts.group_names)
-    )
-    return [group for group in named if group.chosen.any()]
 
 
 def _decided(facts: SurveyFacts) -> list[_Question]:

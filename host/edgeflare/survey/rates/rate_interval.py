@@ -134,7 +134,12 @@ def field_interval(
 
     """
     surveyed = np.unique(inputs[chosen])
-    shares = _shares(fact, sample, inputs, chosen)[surveyed]
+    # The estimated share of each input's items: (inputs,).
+    weights = StratumWeights.of(sample).weight[sample.stratum]
+    surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
+    values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
+    items = np.bincount(inputs[chosen], minlength=int(inputs.max()) + 1)
+    shares = np.asarray(np.bincount(inputs, weights=values) / np.maximum(items, 1))[surveyed]
     count = len(surveyed)
     variance = float(shares.var(ddof=1)) / count if count > 1 else 0.0
     spread = found.estimate * (1.0 - found.estimate)
@@ -142,17 +147,6 @@ def field_interval(
     draws = max(draws, 1.0)
     low, high = wilson_interval(found.estimate, draws, confidence)
     return FieldInterval(min(low, found.low), max(high, found.high), draws)
-
-
-def _shares(
-    fact: Fact, sample: Sample, inputs: NDArray[np.int64], chosen: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the estimated share of each input's items: (inputs,)."""
-    weights = StratumWeights.of(sample).weight[sample.stratum]
-    surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
-    values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
-    items = np.bincount(inputs[chosen], minlength=int(inputs.max()) + 1)
-    return np.asarray(np.bincount(inputs, weights=values) / np.maximum(items, 1))
 
 
 def mean_distance(
