@@ -48,10 +48,12 @@ class Bounds:
         """Compute what is asked for each mutant."""
         space = self.space
         longest = inf if self.max_l2 is None else self.max_l2 * space.level
+        # There is room for what a root and a sum of squares lose by rounding.
+        squared = longest**2
         computed = {
             "_most": inf if self.max_linf is None else self.max_linf * space.level,
             "_longest": longest,
-            "_most_squared": _square(longest, space.whole),
+            "_most_squared": squared + max(1e-3 if space.whole else 0.0, 1e-14 * squared),
             "_wide": _WIDER.get(space.dtype, np.float64),
             "_exact": space.dtype in _WIDER,
             "_whole": space.whole,
@@ -105,7 +107,12 @@ class Bounds:
             change = change * (self._longest / sqrt(squared))
             if self._whole:
                 change = np.trunc(change).astype(self._wide)
-        return self._moved(seed, change)
+        # No value is farther from the seed than the change says.
+        moved: Input = np.add(seed, change, dtype=self._wide).astype(self.space.dtype)
+        if self._whole:
+            return moved
+        rounded_up = np.abs(np.subtract(moved, seed, dtype=self._wide)) > np.abs(change)
+        return np.where(rounded_up, np.nextafter(moved, seed), moved)
 
     def _squared(self, change: Change) -> float:
         """Return the square of a change's length, the same for any number of threads."""
@@ -114,23 +121,6 @@ class Bounds:
             flat = flat.astype(np.int64)
             return int(flat @ flat)
         return float(np.square(flat).sum())
-
-    def _moved(self, seed: Input, change: Change) -> Input:
-        """Return the seed with a change, no value farther from it than the change says."""
-        moved: Input = np.add(seed, change, dtype=self._wide).astype(self.space.dtype)
-        if self._whole:
-            return moved
-        rounded_up = np.abs(np.subtract(moved, seed, dtype=self._wide)) > np.abs(change)
-        return np.where(rounded_up, np.nextafter(moved, seed), moved)
-
-
-def _square(bound: float, whole: bool) -> float:
-    """Return a bound's square, with room for what a root and a sum of squares lose by rounding.
-
-    Squared distances of whole numbers are whole numbers, and a root's square may not be.
-    """
-    squared = bound**2
-    return squared + max(1e-3 if whole else 0.0, 1e-14 * squared)
 
 
 UNBOUNDED = Bounds()

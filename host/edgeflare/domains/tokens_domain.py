@@ -121,7 +121,12 @@ class TokensDomain(Domain):
         if "sets" not in signature(operator.apply).parameters:
             return operator
         apply: Callable[..., Sample] = operator.apply
-        return replace(operator, apply=partial(apply, sets=self._token_sets()))
+        if self._swap_sets:
+            sets = [np.unique(np.array(ids, np.int32)) for ids in self._swap_sets]
+        else:
+            everything = np.arange(self.space.vocabulary, dtype=np.int32)
+            sets = [np.delete(everything, sorted(self._kept))]
+        return replace(operator, apply=partial(apply, sets=TokenSets(tuple(sets), self._padding)))
 
     def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (length,).
@@ -199,14 +204,6 @@ class TokensDomain(Domain):
             for row in every  # each is near to itself
         )
 
-    def _token_sets(self) -> TokenSets:
-        if self._swap_sets:
-            sets = [np.unique(np.array(ids, np.int32)) for ids in self._swap_sets]
-        else:
-            everything = np.arange(self.space.vocabulary, dtype=np.int32)
-            sets = [np.delete(everything, sorted(self._kept))]
-        return TokenSets(tuple(sets), self._padding)
-
 
 def _refuse_unknown_ids(what: str, ids: Collection[int], vocabulary: int) -> None:
     unknown = sorted(id_ for id_ in ids if not 0 <= id_ < vocabulary)
@@ -254,7 +251,13 @@ def load_token_seeds(
         labels, ids = None if labels is None else take(labels, places), ids_of(places)
         lists = take(raw, places).astype(np.int64)
         names = tuple(map(str, places.tolist()))
-    _require_known(path, lists, names, vocabulary)
+    unknown = (lists < 0) | (lists >= vocabulary)
+    if unknown.any():
+        where = names[int(np.argwhere(unknown)[0][0])]
+        raise UserError(
+            f"seeds {path}: seed {where} has ids beyond the vocabulary, 0 to {vocabulary - 1}:"
+            " correct or remove it"
+        )
     return Seeds(lists.astype(np.int32), labels, names, ids=ids, folders=folders)
 
 
@@ -272,18 +275,6 @@ def _read(file: Path, length: int) -> list[int]:
     if not all(0 <= id_ < 2**31 for id_ in ids):
         raise UserError(f"seeds: {file} has numbers that are no ids: correct or remove it")
     return ids
-
-
-def _require_known(
-    path: Path, lists: NDArray[np.int64], names: Sequence[str], vocabulary: int
-) -> None:
-    unknown = (lists < 0) | (lists >= vocabulary)
-    if unknown.any():
-        where = names[int(np.argwhere(unknown)[0][0])]
-        raise UserError(
-            f"seeds {path}: seed {where} has ids beyond the vocabulary, 0 to {vocabulary - 1}:"
-            " correct or remove it"
-        )
 
 
 @dataclass(frozen=True, slots=True)

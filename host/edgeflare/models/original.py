@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import NoReturn
 
 from edgeflare.core.tensor import without_ones
 from edgeflare.errors import UserError, path_suggestion
@@ -43,7 +42,15 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
             Path(source), invocation=invocation_of(invocation, Path(source), pair.compressed)
         )
     if not is_callable(source) and suffix != ".onnx":
-        _refuse(source)
+        if Path(source).exists():
+            wrong = f"{source!r} is no original model"
+        else:
+            wrong = (
+                f"there is no original model {source}{path_suggestion(Path(source), Path.is_file)}"
+            )
+        raise UserError(
+            f"{wrong}: give a .tflite file, an .onnx file, or a Python callable as module:function"
+        )
     if invocation != ONCE or len(compressed.tensors) > 1:
         raise UserError(
             f"{source}: an original with several inputs, a state, fixed shapes or a signature has"
@@ -55,16 +62,6 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
     # An image without a dimension for its channels has one for the function.
     as_image = (1, *compressed.shape)
     return open_callable(source, as_image if prod(as_image) == prod(tensor.shape) else tensor.shape)
-
-
-def _refuse(source: str) -> NoReturn:
-    if Path(source).exists():
-        wrong = f"{source!r} is no original model"
-    else:
-        wrong = f"there is no original model {source}{path_suggestion(Path(source), Path.is_file)}"
-    raise UserError(
-        f"{wrong}: give a .tflite file, an .onnx file, or a Python callable as module:function"
-    )
 
 
 def invocation_of(invocation: Invocation, model: Path, compressed: Path) -> Invocation:

@@ -127,12 +127,12 @@ def environments() -> Path:
 
 def package_of(python: Path) -> str:
     """Return which of the packages an environment has."""
-    found = [package for package in PACKAGES[1:] if _has(python, package)]
+    found = [
+        package
+        for package in PACKAGES[1:]
+        if any(python.parents[1].glob(f"lib/python*/site-packages/{_MODULES[package]}"))
+    ]
     return found[0] if found else PACKAGES[0]
-
-
-def _has(python: Path, package: str) -> bool:
-    return any(python.parents[1].glob(f"lib/python*/site-packages/{_MODULES[package]}"))
 
 
 def _make(name: str, folder: Path) -> None:

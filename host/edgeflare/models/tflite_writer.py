@@ -47,7 +47,13 @@ class Writer:
     def __init__(self, content: bytes | None = None) -> None:
         """Begin with a file, or with an empty graph."""
         if content is None:
-            self._model = _empty()
+            model = schema.ModelT()
+            model.version = _SCHEMA_VERSION
+            graph = schema.SubGraphT()
+            graph.tensors, graph.operators = [], []
+            # By convention the first buffer is empty: that of tensors without values.
+            model.subgraphs, model.operatorCodes, model.buffers = [graph], [], [schema.BufferT()]
+            self._model = model
         else:
             self._model = read_model(content)
         self.graph = self._model.subgraphs[0]
@@ -169,13 +175,3 @@ def notes(content: bytes) -> dict[str, bytes]:
         name = entry.name.decode(errors="replace") if entry.name else ""
         found[name] = b"" if data is None else np.asarray(data, np.uint8).tobytes()
     return found
-
-
-def _empty() -> Any:
-    model = schema.ModelT()
-    model.version = _SCHEMA_VERSION
-    graph = schema.SubGraphT()
-    graph.tensors, graph.operators = [], []
-    # By convention the first buffer is empty: that of tensors without values.
-    model.subgraphs, model.operatorCodes, model.buffers = [graph], [], [schema.BufferT()]
-    return model

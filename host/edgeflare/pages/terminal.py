@@ -144,7 +144,15 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         width: width of the terminal, in characters.
 
     """
-    columns = _columns(block)
+    columns = [
+        _TerminalColumn(
+            place,
+            printable(head),
+            [printable(block.brief_cell(cell, CELL)) for cell in cells],
+            place >= block.numbers_from and max(map(cell_len, map(str, cells))) <= LONGEST_FIGURE,
+        )
+        for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))
+    ]
     if _width(column.longest for column in columns) > width:
         columns = [column.stacked() if column.number else column for column in columns]
     left_out = _left_out(columns, block.missed_least, width)
@@ -155,18 +163,6 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     named = [f"no room for: {', '.join(column.name for column in left_out)}"] if left_out else []
     for line in (*named, *filter(None, [block.note])):
         yield Padding(_text(line, "dim"), (0, 0, 0, 2))
-
-
-def _columns(block: Table) -> list[_TerminalColumn]:
-    return [
-        _TerminalColumn(
-            place,
-            printable(head),
-            [printable(block.brief_cell(cell, CELL)) for cell in cells],
-            place >= block.numbers_from and max(map(cell_len, map(str, cells))) <= LONGEST_FIGURE,
-        )
-        for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))
-    ]
 
 
 def _left_out(

@@ -158,16 +158,13 @@ class LogMel:
             self.lowest_hz,
             self.highest_hz,
         )
-        return (self._logarithms(energies) - self.mean) / self.std
-
-    def _logarithms(self, energies: Real) -> Real:
         if self.logarithm == "natural":
             logarithms, unit = np.log(energies + self.floor), 10.0 / np.log(10.0)
         else:
             logarithms, unit = 10.0 * np.log10(np.maximum(energies, self.floor)), 1.0
         if self.range_db is not None:
             logarithms = np.maximum(logarithms, logarithms.max() - self.range_db / unit)
-        return logarithms
+        return (logarithms - self.mean) / self.std
 
 
 _CHOICES = {

@@ -73,7 +73,12 @@ def fingerprint(image: Image) -> ImageFingerprint:
         image: HWC uint8, with 1, 3 or 4 channels.
 
     """
-    small = cv2.resize(_gray(image), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    if image.shape[2] == 1:
+        gray = image[:, :, 0]
+    else:
+        code = cv2.COLOR_RGB2GRAY if image.shape[2] == 3 else cv2.COLOR_RGBA2GRAY
+        gray = np.asarray(cv2.cvtColor(image, code), np.uint8)
+    small = cv2.resize(gray.astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
     waves = cv2.dct(small)[:FREQUENCIES, :FREQUENCIES].ravel()[1:]
     signs = np.where(np.abs(waves) < LEAST, 0, np.sign(waves)).astype(np.float32)
     return ImageFingerprint(signs, tuple(cv2.mean(image)))
@@ -99,12 +104,3 @@ def _near_another(some: Sequence[ImageFingerprint], every: Sequence[ImageFingerp
     close = np.abs(colours[rows] - theirs[columns]).max(1) <= SHIFT
     near = np.bincount(rows[close], minlength=len(some))
     return int((near > 1).sum())  # each is near to itself
-
-
-def _gray(image: Image) -> Floats:
-    if image.shape[2] == 1:
-        gray = image[:, :, 0]
-    else:
-        code = cv2.COLOR_RGB2GRAY if image.shape[2] == 3 else cv2.COLOR_RGBA2GRAY
-        gray = np.asarray(cv2.cvtColor(image, code), np.uint8)
-    return gray.astype(np.float32)

@@ -121,7 +121,13 @@ class Detection(Task):
         decoding = self._box_decoding(model)
         decoder = DetectionDecoder(model.outputs, decoding, self._rule, self._logits)
         if model.before is None:
-            _require_boxes(model, decoder)
+            for seed, answer in enumerate(decoder.read(model.sample(_SEEDS))):
+                if answer.failure == "invalid-output":
+                    raise UserError(
+                        f"{model.name}: seed {seed} has a box that is none (NaN, its right before"
+                        " its left or its bottom above its top): check outputs, the order of"
+                        " coordinates, anchors and size"
+                    )
         return decoder
 
     def require_pair(
@@ -205,16 +211,6 @@ def _anchors(
     if not np.isfinite(values).all():
         raise UserError("anchors has values that are not finite; expected shares of the picture")
     return values
-
-
-def _require_boxes(model: ModelOutputs, decoder: DetectionDecoder) -> None:
-    for seed, answer in enumerate(decoder.read(model.sample(_SEEDS))):
-        if answer.failure == "invalid-output":
-            raise UserError(
-                f"{model.name}: seed {seed} has a box that is none (NaN, its right before its left "
-                "or its bottom above its top): check outputs, the order of coordinates, anchors "
-                "and size"
-            )
 
 
 _POST_PROCESS = "TFLite_Detection_PostProcess"

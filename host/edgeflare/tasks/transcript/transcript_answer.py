@@ -269,7 +269,14 @@ class TextLattice:
 
     def _reached(self, deficits: Deficits) -> Deficits:
         """Return what each state needs after each step: (steps + 1, states), at first the start."""
-        costs = self._costs(deficits)
+        # The deficit of the symbol of each state: (steps, states).
+        costs = np.full((len(deficits), 2 * len(self._read) + 1), inf)
+        costs[:, 1::2] = deficits[:, self._read]
+        if self._blank is not None:
+            costs[:, 0::2] = deficits[:, self._blank, None]
+        if self._silent is not None:
+            silent = 2 * self._silent
+            costs[:, silent] = np.minimum(costs[:, silent], deficits[:, self._space, None])
         states = costs.shape[1]
         reached = np.full((len(costs) + 1, states + 2), inf, costs.dtype)
         reached[0, 2] = 0.0
@@ -279,17 +286,6 @@ class TextLattice:
             np.minimum(row, before[2:] + self._stay, out=row)
             np.maximum(row, cost, out=row)
         return reached[:, 2:]
-
-    def _costs(self, deficits: Deficits) -> Deficits:
-        """Return the deficit of the symbol of each state: (steps, states)."""
-        costs = np.full((len(deficits), 2 * len(self._read) + 1), inf)
-        costs[:, 1::2] = deficits[:, self._read]
-        if self._blank is not None:
-            costs[:, 0::2] = deficits[:, self._blank, None]
-        if self._silent is not None:
-            silent = 2 * self._silent
-            costs[:, silent] = np.minimum(costs[:, silent], deficits[:, self._space, None])
-        return costs
 
     def _departures(self, deficits: Deficits) -> Deficits:
         """Return the least deficit of a symbol that departs from the text: (steps, states).

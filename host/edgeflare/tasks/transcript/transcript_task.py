@@ -183,7 +183,16 @@ class Transcript(Task):
     def decoder(self, model: ModelOutputs) -> TranscriptDecoder:
         """Return the decoder of the output that has a value for each step and symbol."""
         at = chosen_output(type(self), model, self._output)
-        self._require_symbols(model, model.outputs[at])
+        tensor = model.outputs[at]
+        names, has_blank = self._symbols.names, self._symbols.blank is not None
+        symbols = tensor.shape[-1]
+        if symbols != len(names):
+            with_blank = " and the blank" if has_blank else ""
+            raise UserError(
+                f"{model.name}: output {tensor.name!r} {tensor.shape} has {symbols} values a step, "
+                f"but vocabulary has {len(names) - has_blank} symbols{with_blank}: give "
+                f"{symbols - has_blank} symbols, in the order of the outputs"
+            )
         return TranscriptDecoder(model.outputs, at, self._symbols, self._meaning(model, at))
 
     def require_pair(
@@ -215,18 +224,6 @@ class Transcript(Task):
             f"{name} reads {said} in all {len(answers)} seeds: check vocabulary, blank and decoding"
             " under [task], and the preprocessing"
         ]
-
-    def _require_symbols(self, model: ModelOutputs, tensor: Tensor) -> None:
-        """Refuse a vocabulary that does not fit the outputs of a step."""
-        names, has_blank = self._symbols.names, self._symbols.blank is not None
-        symbols = tensor.shape[-1]
-        if symbols != len(names):
-            with_blank = " and the blank" if has_blank else ""
-            raise UserError(
-                f"{model.name}: output {tensor.name!r} {tensor.shape} has {symbols} values a step, "
-                f"but vocabulary has {len(names) - has_blank} symbols{with_blank}: give "
-                f"{symbols - has_blank} symbols, in the order of the outputs"
-            )
 
     def _meaning(self, model: ModelOutputs, at: int) -> Outputs:
         """Return what an output holds, by the answers to a sample of the seeds."""
