@@ -45,7 +45,13 @@ def checked(
         UserError: a key is unknown or missing, or a value is of another type.
 
     """
-    known = _arguments(made)
+    # The type of each keyword argument of the constructor, and whether it has to be given.
+    hints = get_type_hints(vars(made).get("__init__", made) if isinstance(made, type) else made)
+    known = {
+        name: (hints.get(name, Any), parameter.default is parameter.empty)
+        for name, parameter in inspect.signature(made).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
     for key in settings:
         if key not in known:
             keys = ", ".join(known) or "none"
@@ -62,16 +68,6 @@ def checked(
             why = _choices(kind) or _table_line(kind, where, key) or _in_words_of_toml(str(error))
             raise UserError(f"{where}: {key} is {value!r}: {why}") from None
     return values
-
-
-def _arguments(made: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
-    """Return type and necessity of each keyword argument of a constructor."""
-    hints = get_type_hints(vars(made).get("__init__", made) if isinstance(made, type) else made)
-    return {
-        name: (hints.get(name, Any), parameter.default is parameter.empty)
-        for name, parameter in inspect.signature(made).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    }
 
 
 def _choices(annotation: Any) -> str:

@@ -63,17 +63,16 @@ def assert_decides_alike(
             for_terminal(_message(document, result.path, rate, allow, worst)), pytrace=False
         )
     if document.stopped_by and not allow_unfinished:
-        pytest.fail(for_terminal(_unfinished(document)), pytrace=False)
-
-
-def _unfinished(document: RunDocument) -> str:
-    totals = document.totals
-    done = totals.searched + totals.deviating_seeds
-    return (
-        f"{document.pair.name}: the search was stopped before its end"
-        f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
-        " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
-    )
+        totals = document.totals
+        done = totals.searched + totals.deviating_seeds
+        pytest.fail(
+            for_terminal(
+                f"{document.pair.name}: the search was stopped before its end"
+                f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
+                " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
+            ),
+            pytrace=False,
+        )
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:

@@ -96,14 +96,11 @@ def schema_of(*documents: type[msgspec.Struct]) -> dict[str, Any]:
         else {"description": part["description"], "enum": part["enum"]}
         for name, part in parts.items()
     }
-    roots = [_titled(described.pop(document.__name__)) for document in documents]
+    roots = [described.pop(document.__name__) for document in documents]
+    roots = [{"title": root.pop("description").removesuffix("."), **root} for root in roots]
     whole: dict[str, Any] = roots[0] if len(roots) == 1 else {"oneOf": roots}
     schema = {"$schema": _DIALECT, "$id": documents[0].__struct_config__.tag, **whole}
     return schema | ({"$defs": described} if described else {})
-
-
-def _titled(root: dict[str, Any]) -> dict[str, Any]:
-    return {"title": root.pop("description").removesuffix("."), **root}
 
 
 def _types(info: Any, known: dict[type, None]) -> dict[type, None]:

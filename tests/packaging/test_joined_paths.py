@@ -357,7 +357,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "record/folder.py _list_all: name": LISTED,
     "record/folder.py remove_documents: name": OF_OURS,
     "record/folder.py _require_folders: parent": LISTED,
-    "record/folder.py _require_room: name": LISTED,
+    "record/folder.py ClaimedFolder.replaced: name": LISTED,
     "record/folder.py _roll_forward: name": LISTED,
     "record/folder.py mend: name": LISTED,
     "record/folder.py require_ours: name": LISTED,

@@ -9,7 +9,6 @@ from math import floor, log10
 from pathlib import Path
 from statistics import fmean
 from statistics import median as middle
-from typing import Any
 
 import numpy as np
 
@@ -322,22 +321,21 @@ def write_bench(bench: Bench, rows: Sequence[StrategyFigures], out: Path) -> Non
         "schema": SCHEMA,
         "edgeflare": __version__,
         **bench.grid.to_json(),
-        "runs": [_run(cell, document) for cell, document in bench.runs],
+        "runs": [
+            {
+                "pair": cell.pair.name,
+                "strategy": cell.plan.strategy,
+                "rng_seed": cell.plan.rng_seed,
+                "run": cell.run.as_posix(),
+                "devices": list(map(to_json, document.devices)),
+                "totals": to_json(document.totals),
+            }
+            for cell, document in bench.runs
+        ],
         "rows": [asdict(row) for row in rows],
     }
     write_atomically(out / "bench.json", json_bytes(document))
     write_atomically(out / "table.md", markdown_section(bench_section(bench.grid, rows)).encode())
-
-
-def _run(cell: BenchRun, document: RunDocument) -> dict[str, Any]:
-    return {
-        "pair": cell.pair.name,
-        "strategy": cell.plan.strategy,
-        "rng_seed": cell.plan.rng_seed,
-        "run": cell.run.as_posix(),
-        "devices": list(map(to_json, document.devices)),
-        "totals": to_json(document.totals),
-    }
 
 
 def draw_queries(bench: Bench, path: Path) -> None:

@@ -114,7 +114,9 @@ class SearchJob(FleetJob):
             return False
         if not self._has_rest:
             return True
-        if not self.put_all(runs, ()) or self._is_whole():
+        if not self.put_all(runs, ()):
+            return True
+        if load_document(RunDirectory(self.out)).stopped_by != "merge":  # the run is whole
             return True
         whole = archive_folder(self.out)
         if whole is not None and runs.folder.backup(_REST) is None:
@@ -142,10 +144,6 @@ class SearchJob(FleetJob):
     @property
     def _has_rest(self) -> bool:
         return self.test is not None or bool(self.plan.coverage)
-
-    def _is_whole(self) -> bool:
-        """Tell whether what was put there ended otherwise than as a merged run ends."""
-        return load_document(RunDirectory(self.out)).stopped_by != "merge"
 
     def _screening(self, runs: UnitRuns, screened: Sequence[WorkUnit]) -> bytes:
         """Return the answers to all seeds, as the archive of one run."""

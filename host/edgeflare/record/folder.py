@@ -244,7 +244,13 @@ class ClaimedFolder:
             if not os.path.samestat(os.stat(self.path), os.fstat(self.lock)):
                 raise UserError(f"{self.path} was moved meanwhile: type the same command again")
             _list_all(made)
-            _require_room(self.path, made)
+            # Somebody else's file may lie at the place of a new one, or of its folder.
+            contents = read_contents(self.path)
+            for name in _files(made):
+                _require_folders(self.path, name)
+                known = name == LIST or (contents is not None and contents.knows(self.path, name))
+                if os.path.lexists(self.path / name) and not known:
+                    raise _in_the_way(self.path / name)
             list_replaced_by(made, self.by)
             os.rename(made, self.path / _REPLACING)
         except BaseException:
@@ -457,16 +463,6 @@ def _list_all(made: Path) -> None:
             name = file.relative_to(made).as_posix()
             if name != LIST and not contents.is_ours(made, name):
                 list_file(made, name, sha256_of(file))
-
-
-def _require_room(path: Path, made: Path) -> None:
-    """Refuse where somebody else's file lies at the place of a new one, or of its folder."""
-    contents = read_contents(path)
-    for name in _files(made):
-        _require_folders(path, name)
-        known = name == LIST or (contents is not None and contents.knows(path, name))
-        if os.path.lexists(path / name) and not known:
-            raise _in_the_way(path / name)
 
 
 def _require_folders(path: Path, name: str) -> None:

@@ -99,7 +99,10 @@ class FolderContents:
         if not stat.S_ISREG(status.st_mode):
             return False
         if self.changing.get(name) == DATABASE:
-            return _is_database(path)
+            # A database that was just begun is empty.
+            with path.open("rb") as file:
+                header = file.read(72)
+            return not header or (header.startswith(_SQLITE) and header[68:] in _WHOSE)
         if self.changing.get(name) == STATE or name in self.unfinished or name in self.beside:
             return True
         digests = self.digests.get(name)
@@ -339,13 +342,6 @@ def _is_folder_of_ours(path: Path) -> bool:
     """Tell whether a folder has a list of ours, or was only just made for one."""
     begun = [path / BEGUN_LIST] if is_begun_list(path / BEGUN_LIST) else []
     return read_contents(path) is not None or list(path.iterdir()) == begun
-
-
-def _is_database(path: Path) -> bool:
-    """Tell whether a file is a database of ours, or one that was just begun."""
-    with path.open("rb") as file:
-        header = file.read(72)
-    return not header or (header.startswith(_SQLITE) and header[68:] in _WHOSE)
 
 
 def listed_by(path: Path) -> Path | None:

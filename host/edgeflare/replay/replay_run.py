@@ -97,7 +97,19 @@ def begin_replay(
     """
     past = replay.past
     note = replay_note(past, baseline)
-    triggers = [_trigger(entry) for entry in past.suite]
+    triggers = [
+        TriggerRow(
+            entry.seed_id,
+            entry.kind,
+            entry.operators,
+            entry.image,
+            entry.sha256,
+            entry.seed_image,
+            **to_json(entry.distortion),
+            nearness_db=nearness_db(entry),
+        )
+        for entry in past.suite
+    ]
     chains = [
         ChainRow.nothing_spent(entry.seed_id)
         for entry in past.suite
@@ -169,19 +181,6 @@ def _copy_inputs(past: PastRun, seeds: Seeds, directory: RunDirectory, journal: 
     except BaseException:
         journal.close()
         raise
-
-
-def _trigger(entry: Finding) -> TriggerRow:
-    return TriggerRow(
-        entry.seed_id,
-        entry.kind,
-        entry.operators,
-        entry.image,
-        entry.sha256,
-        entry.seed_image,
-        **to_json(entry.distortion),
-        nearness_db=nearness_db(entry),
-    )
 
 
 def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:

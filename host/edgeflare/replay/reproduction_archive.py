@@ -118,7 +118,16 @@ def export(
 
     """
     require_scriptable(pair.interface)
-    entry = _entry(past, seed_id)
+    entries = {entry.seed_id: entry for entry in past.deviations}
+    if not entries:
+        raise UserError(f"{past.directory.path} has no finding that still deviates: none to export")
+    if seed_id not in entries:
+        known = ", ".join(map(str, list(entries)[:12])) or "none"
+        raise UserError(
+            f"{past.directory.path} has no finding from seed {seed_id}; it has those of seeds"
+            f" {known}{', …' if len(entries) > 12 else ''}"
+        )
+    entry = entries[seed_id]
     with with_shapes_folded(pair) as opened:
         made = _reproduction(past, opened, entry, explanations, with_models=with_models)
     write_atomically(path, zipped(made.files))
@@ -294,19 +303,6 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
     called_once = interface.invocation == ONCE and len(interface.inputs) == 1
     alike = interface.device is None
     return interface.task == "classification" and one_output and called_once and alike
-
-
-def _entry(past: PastRun, seed_id: int) -> Finding:
-    entries = {entry.seed_id: entry for entry in past.deviations}
-    if not entries:
-        raise UserError(f"{past.directory.path} has no finding that still deviates: none to export")
-    if seed_id not in entries:
-        known = ", ".join(map(str, list(entries)[:12])) or "none"
-        raise UserError(
-            f"{past.directory.path} has no finding from seed {seed_id}; it has those of seeds"
-            f" {known}{', …' if len(entries) > 12 else ''}"
-        )
-    return entries[seed_id]
 
 
 def _run(past: PastRun) -> dict[str, object]:

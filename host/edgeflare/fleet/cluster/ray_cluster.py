@@ -58,7 +58,12 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
     else:
         require_token(os.environ, Path.home())
         require_answer(address)
-    ray = _ray()
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UserError(
+            "--fleet needs Ray, which is not installed: pip install 'edgeflare[fleet]'"
+        ) from None
     options: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": logging.ERROR,
@@ -137,16 +142,6 @@ def _not_joined(address: str, said: str) -> InfrastructureError:
         if address != LOCAL
         else f"no cluster of this host begins: {said[:300]}"
     )
-
-
-def _ray() -> Any:
-    try:
-        import ray  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise UserError(
-            "--fleet needs Ray, which is not installed: pip install 'edgeflare[fleet]'"
-        ) from None
-    return ray
 
 
 def require_token(environment: MutableMapping[str, str], home: Path) -> None:

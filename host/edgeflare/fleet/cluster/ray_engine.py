@@ -202,7 +202,9 @@ class RayEngine:
         for node in self._listed():  # whoever takes part, also a head that has no devices
             if not node["Alive"]:
                 continue
-            name = self._name_of(node)
+            here, address = node["NodeID"] == self._here, str(node["NodeManagerAddress"])
+            known = {host.address: host.name for host in self._fleet.hosts}
+            name = known.get("" if here and "" in known else address, address)
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             with _reaching():
                 asked[name] = ask.options(num_cpus=0, scheduling_strategy=strategy).remote()
@@ -237,12 +239,6 @@ class RayEngine:
             f" cluster has {there}: start Ray there, or give each host the address that Ray has"
             ' for it, which it prints as it starts ("Local node IP")'
         )
-
-    def _name_of(self, node: _Node) -> str:
-        """Return what people call a host of the cluster: its name in the fleet, or its address."""
-        here, address = node["NodeID"] == self._here, str(node["NodeManagerAddress"])
-        known = {host.address: host.name for host in self._fleet.hosts}
-        return known.get("" if here and "" in known else address, address)
 
     def _require_offered(self, host: FleetHost, node: _Node) -> None:
         """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
@@ -336,7 +332,9 @@ class RayEngine:
         deadline = time.monotonic() + _COLLECTOR_SECONDS
         while True:
             try:
-                told = self._asked(self._visit_begun)
+                told = self._asked(
+                    lambda: self._collector.visit.remote(dict(self._numbers), self._stopped)
+                )
                 taken = self._asked(lambda: ray.get(told, timeout=_COLLECTOR_SECONDS))  # noqa: B023
             except ActorUnavailableError as error:  # it was killed, and starts again
                 require_answer(self._head)
@@ -351,9 +349,6 @@ class RayEngine:
             else:
                 self._reports += taken
                 return
-
-    def _visit_begun(self) -> Any:
-        return self._collector.visit.remote(dict(self._numbers), self._stopped)
 
     def _asked(self, call: Callable[[], Any]) -> Any:
         """Return what a call of Ray returns, which may never do so where the head is gone."""

@@ -159,10 +159,12 @@ def _run_in(
     command = [sys.executable, "-m", bound_command.__name__, str(os.getpid())]
     command += filled_command(order.command, words, resume=resume)
     with open(folder / "stderr.txt", "wb") as said, open(folder / "stdout.txt", "wb") as printed:
+        # Nothing of Ray's is inherited, and lines do not cut the run's path.
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
         process = subprocess.Popen(
             command,
             cwd=order.folder,
-            env=_environment(run),
+            env={**kept, "COLUMNS": str(max(_LEAST_COLUMNS, len(str(run)) + _BEHIND_THE_RUN))},
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=said,
@@ -171,7 +173,11 @@ def _run_in(
         try:
             code = _watch(process, order, run, report, begun)
         finally:
-            _end(process)
+            # What the command started is in its session.
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     if code == -signal.SIGINT:  # it was asked to stop as it began or ended
         code = _INTERRUPTED
     _, found = _progress(run)
@@ -195,12 +201,6 @@ def _is_unpacked(backup: bytes, run: Path) -> bool:
     except NotARunError:
         return False
     return True
-
-
-def _environment(run: Path) -> dict[str, str]:
-    """Return a command's environment: nothing of Ray's; lines do not cut the run's path."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    return {**kept, "COLUMNS": str(max(_LEAST_COLUMNS, len(str(run)) + _BEHIND_THE_RUN))}
 
 
 def _text(file: Path, run: Path) -> str:
@@ -290,11 +290,3 @@ def _progress(run: Path) -> tuple[int, int]:
             return int(ended), int(found)
     except EdgeFlareError:
         return 0, 0
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command, and what it has started, which is in its session."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
