@@ -47,7 +47,7 @@ def check_html(document: CheckDocument, folder: Path) -> str:
         folder: folder of the check, as the user knows it, with its inputs and runs.
 
     Raises:
-        UserError: the folder names a file outside of it, or its layer table is damaged.
+        UserError: the folder names a file outside of it.
 
     """
 

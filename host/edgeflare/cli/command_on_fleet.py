@@ -155,8 +155,7 @@ def run_on_fleet(job: CommandJob) -> int:
     """Run a command on a fleet, print what its units printed, and return the worst exit code.
 
     Raises:
-        UserError: a unit's command has to be corrected, or the fleet's folder holds other work.
-        InfrastructureError: the cluster is not reached, or no device is left.
+        UserError: the fleet's folder holds other work.
 
     """
     complete = run_job(job).complete
@@ -242,7 +241,6 @@ def runs_on_fleet(
 
     Raises:
         UserError: a fleet cannot make them as they were asked for.
-        InfrastructureError: the cluster is not reached, or no device is left.
 
     """
     options.require_complete()

@@ -32,7 +32,7 @@ def reported_conformance(directory: RunDirectory) -> Reported:
     """Read a conformance run.
 
     Raises:
-        UserError: it was cut off before its document was written, or that is damaged.
+        UserError: it was cut off before its document was written.
 
     """
     document = read_conformance(directory)

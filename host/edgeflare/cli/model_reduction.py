@@ -34,12 +34,7 @@ class ModelReduction:
     _found: dict[int, WrongPart | None] = field(default_factory=dict)
 
     def told(self, explanation: Explanation) -> Explanation:
-        """Return an explanation that names them, where no layer of all differs by itself.
-
-        Raises:
-            InfrastructureError: the device is lost.
-
-        """
+        """Return an explanation that names them, where no layer of all differs by itself."""
         onset = explanation.kernel_onset
         if explanation.verdict.name != "kernel" or onset.right_alone is None:
             return explanation

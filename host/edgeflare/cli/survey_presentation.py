@@ -80,8 +80,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
     """Read a survey, or derive what one says that was cut off.
 
     Raises:
-        UserError: its document or its journal cannot be read, or is damaged; or it was cut off
-            before there was anything to say.
+        UserError: it was cut off before there was anything to say.
 
     """
     if directory.inside(SURVEY_DOCUMENT).is_file():

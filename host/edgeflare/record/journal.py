@@ -111,7 +111,7 @@ class Journal:
         What a killed command has left to do in the folder is done first.
 
         Raises:
-            UserError: as `open` raises it, or another process works in the folder.
+            UserError: as `open` raises it.
 
         """
         mend_folder(path.parent)

@@ -96,8 +96,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> SurveyDocument:
         directory: directory of the run.
 
     Raises:
-        UserError: the host has not answered all items, so that there is nothing to say yet; or
-            what is there is damaged.
+        UserError: the host has not answered all items, so that there is nothing to say yet.
 
     """
     running = is_locked(directory.path)

@@ -70,7 +70,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
         path: run directory of the survey.
 
     Raises:
-        UserError: there is none, or it is about something else, or damaged.
+        UserError: there is none, or it is about something else.
 
     """
     require_survey(path, "--out")

@@ -203,8 +203,8 @@ def load_baseline(path: Path, copy_of: Path | None = None) -> BaselineSurvey:
         copy_of: where the survey lies that this is a copy of; None for no copy.
 
     Raises:
-        UserError: there is none, or it is no survey, or it is damaged, or its host has not answered
-            all items, or its document and its journal are those of two surveys.
+        UserError: there is none, or it is no survey, or its host has not answered all items, or its
+            document and its journal are those of two surveys.
 
     """
     try:

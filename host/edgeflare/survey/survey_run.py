@@ -171,7 +171,7 @@ def require_same_survey(journal: RunJournal, plan: SurveyPlan, items: SurveyedIt
         items: what is surveyed now.
 
     Raises:
-        UserError: it was begun with something else, or its journal is damaged.
+        UserError: it was begun with something else.
 
     """
     with reporting_damage(journal.path):
@@ -198,7 +198,7 @@ def run_survey(
         Both documents; None for the second where the survey was stopped before.
 
     Raises:
-        InfrastructureError: a device was lost for good, or its answers have changed.
+        InfrastructureError: the answers of a device have changed.
         UserError: the run cannot be resumed here, or a function of the user's fails.
 
     """
@@ -258,7 +258,7 @@ class SurveyPhases:
             What stopped it before its end, or None. Precision, budget and time limit are ends.
 
         Raises:
-            InfrastructureError: a device was lost for good, or its answers have changed.
+            InfrastructureError: the answers of a device have changed.
 
         """
         with threadpool_limits(1):  # as in a search

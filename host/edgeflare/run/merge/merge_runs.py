@@ -135,7 +135,7 @@ def opened_parts(
     """Open runs that are parts of one, in the order of their seeds; `stack` closes them.
 
     Raises:
-        UserError: a run is none of a search, is damaged, or is no part of the same one.
+        UserError: a run is none of a search, or is no part of the same one.
 
     """
     parts = [stack.enter_context(open_part(path)) for path in paths]
@@ -314,7 +314,7 @@ def find_owners(parts: Sequence[RunPart]) -> SeedOwners:
     """Return which run says what became of each seed.
 
     Raises:
-        UserError: two runs disagree on a seed that both have, or one is damaged.
+        UserError: two runs disagree on a seed that both have.
 
     """
     owners, farthest = SeedOwners(), dict[int, int]()

@@ -92,8 +92,7 @@ def open_part(path: Path) -> Iterator[RunPart]:
     """Open a run that is merged.
 
     Raises:
-        UserError: there is no run, it is damaged, or it is none of a search; or another process
-            works on it.
+        UserError: there is no run, or it is none of a search.
 
     """
     directory = RunDirectory(path)

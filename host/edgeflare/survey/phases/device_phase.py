@@ -124,7 +124,7 @@ class DevicePhase:
         """Ask the device, and return why it is asked no further; None if the user stopped it.
 
         Raises:
-            InfrastructureError: a device is lost for good, or its answers have changed.
+            InfrastructureError: the answers of a device have changed.
             UserError: a condition did not make the same input again.
 
         """
@@ -289,8 +289,7 @@ class _RoundCheck:
             done: number of draws, from the first on, that were asked by now.
 
         Raises:
-            InfrastructureError: the answer of one has changed, and stays so; or it is lost for
-                good.
+            InfrastructureError: the answer of one has changed, and stays so.
 
         """
         for index in self._concerned(items):

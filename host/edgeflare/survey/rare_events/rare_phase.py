@@ -58,8 +58,7 @@ class RarePhase:
         """Estimate the rate unless it was, and return whether it is known; not if stopped.
 
         Raises:
-            InfrastructureError: a device or a worker process is lost for good, or what a device
-                decides has changed for good.
+            InfrastructureError: what a device decides has changed for good.
 
         """
         if RARE_KEY in context.journal.about():
@@ -150,8 +149,7 @@ class _RareCheck:
         """Ask the devices whose profile does not say `canary_every = 0`.
 
         Raises:
-            InfrastructureError: the answer of one has changed, and stays so; or it is lost for
-                good.
+            InfrastructureError: the answer of one has changed, and stays so.
 
         """
         context = self.watch.context

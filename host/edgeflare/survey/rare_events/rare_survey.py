@@ -90,7 +90,7 @@ def survey_rare_event(
         wait_until_cool: is called before each batch for the device.
 
     Raises:
-        UserError: there is no condition, the pair's answers have no levels, or scipy is missing.
+        UserError: there is no condition, or the pair's answers have no levels.
 
     """
     require_estimable(opened, conditions, event)

@@ -317,9 +317,6 @@ def check_survey(data: bytes, path: Path) -> SurveyDocument:
         data: the document.
         path: the journal.
 
-    Raises:
-        UserError: the journal is damaged; names it, and the place in the document.
-
     """
     return _READER.check(data, path)
 

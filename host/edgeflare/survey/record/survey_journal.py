@@ -46,8 +46,7 @@ def read_facts(path: Path) -> SurveyFacts:
         path: the run directory.
 
     Raises:
-        UserError: it holds no survey, one whose host has not answered all items yet, or a damaged
-            journal.
+        UserError: it holds no survey, or one whose host has not answered all items yet.
 
     """
     with RunJournal.read(RunDirectory(path).journal) as journal:
@@ -260,7 +259,7 @@ def require_survey(path: Path, option: str) -> None:
         option: option by which the user named it.
 
     Raises:
-        UserError: there is no run, or its journal is damaged, or it is a search or a replay.
+        UserError: there is no run, or it is a search or a replay.
 
     """
     if not path.exists():

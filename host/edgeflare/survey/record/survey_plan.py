@@ -198,7 +198,7 @@ def noted_plan(journal: RunJournal) -> SurveyPlan:
     """Return the plan of a survey's journal.
 
     Raises:
-        UserError: it is that of another run, or damaged.
+        UserError: it is that of another run.
 
     """
     with reporting_damage(journal.path):
@@ -216,8 +216,7 @@ def resume_plan(journal: RunJournal, plan: SurveyPlan) -> None:
     is kept as `earlier`.
 
     Raises:
-        UserError: the survey was begun with something else; the option is named. Or its journal
-            is damaged.
+        UserError: the survey was begun with something else; the option is named.
 
     """
     if (more := plan_with_more(journal, plan)) is not None:
