@@ -277,7 +277,14 @@ def _server(service: AgentService, tokens: TokenInterceptor, watch: IdleWatch) -
 def _bind(server: grpc.Server, host: str, port: int, security: Security) -> int:
     """Bind the port and return its number."""
     numeric = "127.0.0.1" if host == "localhost" else host
-    _probe(numeric, port)
+    # gRPC does not say why it fails to bind, and logs that at length.
+    family = socket.AF_INET6 if ":" in numeric else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((numeric, port))
+        except OSError as error:
+            raise OSError(f"cannot listen on {numeric} port {port}: {error.strerror}") from None
     address = f"[{numeric}]:{port}" if ":" in numeric else f"{numeric}:{port}"
     try:
         if security.credentials is not None:
@@ -287,17 +294,6 @@ def _bind(server: grpc.Server, host: str, port: int, security: Security) -> int:
         raise OSError(
             f"cannot listen on {address}: certificate and key do not fit, or the port was taken"
         ) from None
-
-
-def _probe(host: str, port: int) -> None:
-    """Try to bind a port, since gRPC does not say why it fails to, and logs that at length."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from None
 
 
 def _watch_stdin(stop: Stop) -> None:

@@ -127,7 +127,15 @@ class DeviceLease:
                 return outcome  # meanwhile
             owner = self._device.take(self._told)
             if owner is not None:
-                return _read(owner)
+                # Whoever runs on the device may say anything.
+                try:
+                    reply = agent_pb2.AcquireLeaseReply.FromString(owner.told)
+                    check_holder(reply.in_use_by)
+                except (DecodeError, ValueError):
+                    reply = agent_pb2.AcquireLeaseReply()
+                seconds = reply.seconds if 0 <= reply.seconds < math.inf else 0.0
+                told_by = agent_pb2.DeviceProcess(uid=owner.uid, pid=owner.pid)
+                return Taken(reply.in_use_by, seconds, told_by)
             with self._lock:
                 return self._give(holder, secret)
         finally:
@@ -220,18 +228,6 @@ def check_holder(holder: agent_pb2.LeaseHolder) -> None:
 
 def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
-
-
-def _read(owner: LockOwner) -> Taken:
-    """Return what another program said; whoever runs on the device may say anything."""
-    try:
-        reply = agent_pb2.AcquireLeaseReply.FromString(owner.told)
-        check_holder(reply.in_use_by)
-    except (DecodeError, ValueError):
-        reply = agent_pb2.AcquireLeaseReply()
-    seconds = reply.seconds if 0 <= reply.seconds < math.inf else 0.0
-    told_by = agent_pb2.DeviceProcess(uid=owner.uid, pid=owner.pid)
-    return Taken(reply.in_use_by, seconds, told_by)
 
 
 TAKE_SECONDS = 2.0

@@ -76,18 +76,13 @@ def path_suggestion(path: Path, fits: Callable[[Path], bool]) -> str:
 
     """
     try:
-        folder, (first, *rest) = _split(path)
+        missing = [path.name]
+        while not path.parent.exists():
+            path = path.parent
+            missing.insert(0, path.name)
+        folder, (first, *rest) = path.parent, missing
         known = {entry.name: entry.joinpath(*rest) for entry in folder.iterdir()}
         like = suggestion(first, [name for name in known if fits(known[name])], "{}")
     except OSError:
         return ""
     return _MEANT.format(str(known[like])) if like else ""
-
-
-def _split(path: Path) -> tuple[Path, list[str]]:
-    """Return the part of a path that exists, and the names below it that do not."""
-    missing = [path.name]
-    while not path.parent.exists():
-        path = path.parent
-        missing.insert(0, path.name)
-    return path.parent, missing

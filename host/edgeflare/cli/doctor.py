@@ -7,7 +7,6 @@ import platform
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -126,7 +125,15 @@ def doctor(
         return
     checks = check_installation()
     if as_json:
-        typer.echo(json.dumps(_described(checks), indent=1))
+        known = {  # what a report of a bug needs; no name of the machine or its user
+            "edgeflare": __version__,
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "libc": " ".join(platform.libc_ver()),
+            "checks": [asdict(check) for check in checks],
+        }
+        typer.echo(json.dumps(known, indent=1))
         return
     rows = [
         (
@@ -177,18 +184,6 @@ def _list_issues(device: str | None, versions: str | None, trust: Trust, *, as_j
         typer.echo(json.dumps(described_issues(issues, probed), indent=1, ensure_ascii=False))
     else:
         print_issues(issues, probed)
-
-
-def _described(checks: Sequence[Check]) -> dict[str, object]:
-    """Return what a report of a bug needs; no name of the machine or its user."""
-    return {
-        "edgeflare": __version__,
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "libc": " ".join(platform.libc_ver()),
-        "checks": [asdict(check) for check in checks],
-    }
 
 
 def check_installation() -> list[Check]:

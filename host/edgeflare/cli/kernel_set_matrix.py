@@ -145,11 +145,17 @@ def compare_kernel_sets(
 def matrix_section(matrix: Matrix) -> Section:
     """Return the table, and what it says in words."""
     columns = [name for name in _COLUMNS if matrix.command == "search" or name not in _OF_SEARCHES]
+    first, second = (arm.value for arm in matrix.goal.compared)
+    legend = _SEARCHED + _LEGEND if matrix.command == "search" else _LEGEND
     table = Table(
         title="",
         header=columns,
         rows=[_cells(matrix, row, columns) for row in matrix.rows],
-        note=_legend(matrix),
+        note=legend.format(
+            compared=f"{first} and {second}",
+            inputs=_inputs(len(matrix.triggers)),
+            ties="" if matrix.goal.ties else _TIES,
+        ),
         numbers_from=3,
         missed_least=("runtime", "with"),
     )
@@ -205,16 +211,6 @@ def _alike(matrix: Matrix) -> list[list[str]]:
         else:
             group.append(row.kernels)
     return groups
-
-
-def _legend(matrix: Matrix) -> str:
-    first, second = (arm.value for arm in matrix.goal.compared)
-    legend = _SEARCHED + _LEGEND if matrix.command == "search" else _LEGEND
-    return legend.format(
-        compared=f"{first} and {second}",
-        inputs=_inputs(len(matrix.triggers)),
-        ties="" if matrix.goal.ties else _TIES,
-    )
 
 
 def _inputs(count: int) -> str:

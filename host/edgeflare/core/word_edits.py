@@ -38,18 +38,14 @@ def word_edits(first: Sequence[str], second: Sequence[str]) -> list[Edit]:
         second: the words of the second text.
 
     """
-    return list(_backwards(first, second, _distances(first, second)))[::-1]
-
-
-def _distances(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
-    """Return the edit distance of each beginning of a text from each beginning of the other."""
+    # The edit distance of each beginning of a text from each beginning of the other.
     rows = [list(range(len(second) + 1))]
     for at, word in enumerate(first):
         above, row = rows[-1], [at + 1]
         for place, other in enumerate(second):
             row.append(min(above[place] + (word != other), above[place + 1] + 1, row[place] + 1))
         rows.append(row)
-    return rows
+    return list(_backwards(first, second, rows))[::-1]
 
 
 def _backwards(

@@ -122,7 +122,13 @@ class DeviceSession:
         request = open_request(sha256, self._profile)
         request.resume_token = self._resume_token
         if self._invocation != ONCE:
-            _check_age(connection, self._invocation)
+            what = "steps" if self._invocation.steps else "signatures, shapes, state and frames"
+            if not (connection.steps if self._invocation.steps else connection.invokes):
+                major, minor = connection.protocol
+                raise InfrastructureError(
+                    f"{connection.place}: the agent is too old for {what} (protocol"
+                    f" {major}.{minor}): install this version of edgeflare there"
+                )
             request.invocation.CopyFrom(_invocation(self._invocation))
         try:
             opened = connection.open_model(self._model, request)
@@ -196,17 +202,6 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
         warmup=profile.warmup,
         input_timeout_seconds=profile.input_timeout_seconds,
     )
-
-
-def _check_age(connection: Connection, invocation: Invocation) -> None:
-    """Refuse an agent that would call a model otherwise than it is asked to."""
-    what = "steps" if invocation.steps else "signatures, shapes, state and frames"
-    if not (connection.steps if invocation.steps else connection.invokes):
-        major, minor = connection.protocol
-        raise InfrastructureError(
-            f"{connection.place}: the agent is too old for {what} (protocol {major}.{minor}):"
-            " install this version of edgeflare there"
-        )
 
 
 def _invocation(invocation: Invocation) -> wire.Invocation:

@@ -224,7 +224,12 @@ def _by_order(first: _Layers, second: _Layers, matched: Matches) -> Matches:
     known = [(at, places[matched[op][0]]) for at, op in enumerate(first.ordered) if op in matched]
     found: Matches = {}
     start, other_start = 0, 0
-    for end, other_end in [*_increasing(known), (len(first.ordered), len(second.ordered))]:
+    # Those that cross the ones before are left out.
+    kept: list[tuple[int, int]] = []
+    for pair in known:
+        if not kept or pair[1] > kept[-1][1]:
+            kept.append(pair)
+    for end, other_end in [*kept, (len(first.ordered), len(second.ordered))]:
         taken = {there for there, _ in matched.values()}
         layers = [op for op in first.ordered[start:end] if op not in matched]
         others = [there for there in second.ordered[other_start:other_end] if there not in taken]
@@ -246,12 +251,3 @@ def _aligned(
             for at, there in zip(range(start, end), range(other_start, other_end), strict=True):
                 if kinds[at][1] == other_kinds[there][1]:
                     yield layers[at], others[there]
-
-
-def _increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return pairs that ascend in the first number without those that cross the ones before."""
-    kept: list[tuple[int, int]] = []
-    for pair in pairs:
-        if not kept or pair[1] > kept[-1][1]:
-            kept.append(pair)
-    return kept

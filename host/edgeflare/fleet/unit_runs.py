@@ -139,7 +139,12 @@ class UnitRuns:
             if self.urgent():
                 break
             self._begin_attempts()
-            self._look()
+            ended = self.engine.ended(WAIT_SECONDS)
+            self._take_reports()  # the last backup of what was lost among them
+            for attempt in ended:
+                self._end(attempt)
+            for attempt in self._silent():
+                self._end(attempt)
             self._show()
         self._show(at_once=True)
         if self._refusal:
@@ -162,15 +167,6 @@ class UnitRuns:
                 self.state.ended_before += shown.seeds
             self.state.units.append(shown)
             self._units[unit.name] = shown
-
-    def _look(self) -> None:
-        """Take what attempts have reported, and note which have ended."""
-        ended = self.engine.ended(WAIT_SECONDS)
-        self._take_reports()  # the last backup of what was lost among them
-        for attempt in ended:
-            self._end(attempt)
-        for attempt in self._silent():
-            self._end(attempt)
 
     def end(self) -> None:
         """Show that nothing more is done."""

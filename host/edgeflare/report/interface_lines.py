@@ -93,7 +93,16 @@ def _input_lines(pair: InterfaceDescription) -> list[str]:
             lines.append(printable(f"{name}: {input_.domain}{_settings(input_.settings)}{fixed}"))
         return lines
     if pair.preprocess is not None:
-        return [_image(msgspec.convert(pair.preprocess, Preprocess))]
+        said = msgspec.convert(pair.preprocess, Preprocess)
+        mean, std = (
+            ", ".join(f"{value:g}" for value in values) for values in (said.mean, said.std)
+        )
+        layout = f", layout {said.layout}" if said.layout else ""
+        rounded = "" if said.rounding == "half-away" else f", inputs rounded {said.rounding}"
+        return [
+            f"model input = (pixel / {said.scale:g} - {mean}) / {std}, channels {said.channels}"
+            f"{layout}{rounded}, seeds of another size: {said.resize}"
+        ]
     return [printable(f"input: {pair.domain}{_settings(pair.domain_settings or {})}")]
 
 
@@ -116,13 +125,3 @@ def _value(value: object) -> str:
         )
         return ", ".join(map(_value, nested))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _image(said: Preprocess) -> str:
-    mean, std = (", ".join(f"{value:g}" for value in values) for values in (said.mean, said.std))
-    layout = f", layout {said.layout}" if said.layout else ""
-    rounded = "" if said.rounding == "half-away" else f", inputs rounded {said.rounding}"
-    return (
-        f"model input = (pixel / {said.scale:g} - {mean}) / {std}, channels {said.channels}"
-        f"{layout}{rounded}, seeds of another size: {said.resize}"
-    )

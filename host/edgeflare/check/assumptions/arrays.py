@@ -156,7 +156,9 @@ def _tables(
     arrays = {tensor.name: given.arrays[found[tensor.name]] for tensor in tensors}
     types = {name: _dtype(array) for name, array in arrays.items()}
     pictures = {
-        tensor.name: tensor for tensor in tensors if _is_picture(tensor, arrays[tensor.name])
+        tensor.name: tensor
+        for tensor in tensors
+        if arrays[tensor.name].dtype == np.uint8 and picture_size(tensor) is not None
     }
     largest = max(arrays, key=lambda name: arrays[name][0].size)
     together = [name for name in arrays if types[name] == types[largest]]
@@ -183,10 +185,6 @@ def _tables(
         said = "values lie between {lowest:g} and {highest:g}, as the given ones do"
         notes = (*notes, said.format(**bounds))
     return replace(about, settings=Settings(inputs=tables), notes=notes)
-
-
-def _is_picture(tensor: GraphTensor, values: NDArray[Any]) -> bool:
-    return values.dtype == np.uint8 and picture_size(tensor) is not None
 
 
 def _dtype(values: NDArray[Any]) -> str:

@@ -54,7 +54,14 @@ class GivenInputs:
 
         """
         if path.suffix.lower() == ".npz" and path.is_file():
-            return cls._of_archive(path)
+            try:
+                archive = array_file.read_npz(path, array_file.names_without_objects(path))
+            except NotArrays as error:
+                raise UserError(
+                    f"{path}: not an .npz file of arrays ({error}): write it with numpy.savez"
+                ) from error
+            objects = tuple(name for name in archive.names if name not in archive.arrays)
+            return cls(path, "npz", arrays=archive.arrays, objects=objects)
         if not path.is_dir():
             return cls(path)
         found: dict[Kind, list[Path]] = {
@@ -67,17 +74,6 @@ class GivenInputs:
             return cls(path)
         arrays = {"": _stacked(found[kind])} if kind == "arrays" else {}
         return cls(path, kind, tuple(found[kind]), arrays)
-
-    @classmethod
-    def _of_archive(cls, path: Path) -> GivenInputs:
-        try:
-            archive = array_file.read_npz(path, array_file.names_without_objects(path))
-        except NotArrays as error:
-            raise UserError(
-                f"{path}: not an .npz file of arrays ({error}): write it with numpy.savez"
-            ) from error
-        objects = tuple(name for name in archive.names if name not in archive.arrays)
-        return cls(path, "npz", arrays=archive.arrays, objects=objects)
 
     def fitting(self, tensor: GraphTensor, frames: int = 0) -> list[str]:
         """Return the names of the arrays that hold inputs of a tensor's shape, one for each label.

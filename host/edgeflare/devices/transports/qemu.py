@@ -14,7 +14,6 @@ import subprocess
 from pathlib import Path
 
 from edgeflare.devices.bundle.build_bundle import build_bundle, unpack_bundle
-from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, ProfileKey, text
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.transport import Endpoint, allow_delegate
@@ -48,9 +47,21 @@ class QemuTransport(ChildTransport):
 
     def start_agent(self, agent: ChildAgent) -> Endpoint:
         """Start the agent of the bundle on the core that the profile names."""
-        qemu = _find_qemu(self.profile)
+        qemu = find_qemu()
+        if qemu is None:
+            raise UserError(
+                f'device "{self.profile.name}": QEMU is not on this machine (neither'
+                f" {' nor '.join(_PROGRAMS)}); on Debian and Ubuntu: apt-get install"
+                " qemu-user-static"
+            )
         cpu = self.profile.cpu or ""
-        _check_core(qemu, cpu, self.profile)
+        known = _ask(qemu, "-cpu", "help").split()
+        if cpu not in known:
+            raise UserError(
+                f'{self.profile.source}: cpu = "{cpu}": QEMU {_version(qemu)} does not know that'
+                f" core{suggestion(cpu, known)}; `{Path(qemu).name} -cpu help` lists those that"
+                " it knows"
+            )
         home = unpack_bundle(build_bundle("linux-aarch64", self.profile.runtime))
         sysroot = agent.folder / "sysroot"
         _tell_of_core(sysroot, cpu, _version(qemu))
@@ -64,29 +75,10 @@ def find_qemu() -> str | None:
     return next(filter(None, map(shutil.which, _PROGRAMS)), None)
 
 
-def _find_qemu(profile: Profile) -> str:
-    qemu = find_qemu()
-    if qemu is None:
-        raise UserError(
-            f'device "{profile.name}": QEMU is not on this machine (neither'
-            f" {' nor '.join(_PROGRAMS)}); on Debian and Ubuntu: apt-get install qemu-user-static"
-        )
-    return qemu
-
-
 def _version(qemu: str) -> str:
     """Return QEMU's version, "7.2.22"."""
     match = re.search(r"version (\S+)", _ask(qemu, "--version"))
     return match[1] if match else ""
-
-
-def _check_core(qemu: str, cpu: str, profile: Profile) -> None:
-    known = _ask(qemu, "-cpu", "help").split()
-    if cpu not in known:
-        raise UserError(
-            f'{profile.source}: cpu = "{cpu}": QEMU {_version(qemu)} does not know that core'
-            f"{suggestion(cpu, known)}; `{Path(qemu).name} -cpu help` lists those that it knows"
-        )
 
 
 def _ask(qemu: str, *arguments: str) -> str:

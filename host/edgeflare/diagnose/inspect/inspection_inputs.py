@@ -131,7 +131,12 @@ def inspected_inputs(
         np.concatenate([near.share, np.zeros(len(taken))])[order],
     )
     scores = np.concatenate([scores_of(places.part(part).inputs()) for part in _parts(len(order))])
-    return InspectedInputs(groups[order], halves[order], _strata(scores), scores, places)
+    # The bin of each margin, by how much the best score exceeds the second.
+    ordered = np.sort(scores, axis=1)
+    margins = ordered[:, -1] - ordered[:, -2]
+    edges = np.quantile(margins, np.linspace(0, 1, STRATA + 1)[1:-1])
+    strata = np.searchsorted(edges, margins, side="right").astype(np.int64)
+    return InspectedInputs(groups[order], halves[order], strata, scores, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +181,6 @@ def _order(groups: NDArray[np.int64], held_out: int, rng: np.random.Generator) -
     others = int(groups.max()) + 1 - held_out
     places = [(rng.permutation(size) + 0.5) / size for size in (held_out, others)]
     return np.argsort(np.concatenate(places)[groups], kind="stable")
-
-
-def _strata(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the bin of each margin, by how much the best score exceeds the second."""
-    ordered = np.sort(scores, axis=1)
-    margins = ordered[:, -1] - ordered[:, -2]
-    edges = np.quantile(margins, np.linspace(0, 1, STRATA + 1)[1:-1])
-    return np.searchsorted(edges, margins, side="right").astype(np.int64)
 
 
 def _require_lines(drawn: SeedHalves, seeds: int, count: int) -> None:

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, Final
+from typing import Final
 
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.record.atomic_file import write_atomically
@@ -124,19 +124,15 @@ def unpack_folder(data: bytes, path: Path) -> None:
             place = path_inside(path, name)
             if _is_journal(name):
                 with archive.open(name) as packed:
-                    _write_journal(place, packed)
+                    # A journal is listed as a database already, where there is a list.
+                    try:
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        with new_file(place) as file:
+                            shutil.copyfileobj(packed, file, _PART)
+                    except OSError as error:
+                        raise OSError(error.errno, error.strerror, str(place)) from error
             else:
                 write_atomically(place, archive.read(name))
-
-
-def _write_journal(place: Path, packed: IO[bytes]) -> None:
-    """Write a journal in parts; it is listed as a database already, where there is a list."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(place) as file:
-            shutil.copyfileobj(packed, file, _PART)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(place)) from error
 
 
 def require_run(data: bytes) -> None:
