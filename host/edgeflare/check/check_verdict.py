@@ -157,8 +157,10 @@ def _after_shipping(
 def _undecided_gate(gate: CheckGate) -> str:
     if gate.state == "not checked":
         return f"{gate.name} could not be checked: {gate.words}"
+    seen = gate.seen
+    interval = "" if seen is None else f" ({seen.value:.2%}, {seen.low:.2%} to {seen.high:.2%})"
     return (
-        f"So few inputs do not decide {gate.name}: {gate.words}{_interval(gate)}, and the limit is"
+        f"So few inputs do not decide {gate.name}: {gate.words}{interval}, and the limit is"
         f" {gate.limit:.2%}"
     )
 
@@ -236,11 +238,6 @@ def computes_as_the_host(
     return _not_known(figures, devices) is None and all(
         gate.within for gate in gates if gate.name == "kernel-changes"
     )
-
-
-def _interval(gate: CheckGate) -> str:
-    seen = gate.seen
-    return "" if seen is None else f" ({seen.value:.2%}, {seen.low:.2%} to {seen.high:.2%})"
 
 
 def _more(gate: CheckGate) -> str:
