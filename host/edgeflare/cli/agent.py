@@ -12,8 +12,8 @@ import typer
 from rich.markup import escape
 
 from edgeflare.cli import run_options
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_device
 from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.bundle.bundle_target import TARGETS
 from edgeflare.devices.profile_lookup import find_profile

@@ -22,18 +22,17 @@ from edgeflare.bench.grid import (
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.command_on_fleet import OnlyRun, make_only_run, runs_on_fleet
-from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
 from edgeflare.cli.option_values import (
+    complete_strategy,
     read_operators,
     read_parameters,
     read_parts,
     read_whole_numbers,
 )
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
@@ -129,7 +128,9 @@ def bench(
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=names[0] if baseline is None else baseline,
         plan=replace(
-            make_plan(names[0], find, (device,), SeedChoice(limit, first), limits, bounds),
+            search_options.make_plan(
+                names[0], find, (device,), SeedChoice(limit, first), limits, bounds
+            ),
             ensemble=kernels,
             elsewhere=elsewhere,
             operators=read_operators(operators, names),

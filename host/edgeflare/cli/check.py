@@ -24,12 +24,10 @@ from edgeflare.check.named_models import NamedModels
 from edgeflare.check.pair_assumptions import assumed_toml
 from edgeflare.check.pair_check import PairCheck, check_request
 from edgeflare.cli import pair_options, run_options
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.option_values import read_time
+from edgeflare.cli.option_values import complete_device, read_time
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.run_options import with_option_groups
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
@@ -145,7 +143,7 @@ WritePair = Annotated[
 ]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def check(
     models: Models = None,
     original: pair_options.Original = None,

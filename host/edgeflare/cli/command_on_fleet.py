@@ -16,10 +16,8 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.fleet_session import look_at_job, run_job
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
-from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.replay_launch import refuse_as_target
-from edgeflare.cli.run_options import RunFolder
+from edgeflare.cli.run_options import RunFolder, is_matrix, refuse_as_target
 from edgeflare.errors import UserError
 from edgeflare.fleet.command_job import (
     AdditionJob,

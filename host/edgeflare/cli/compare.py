@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_run
 from edgeflare.errors import UserError
 from edgeflare.pages.page import Bullets, Table
 from edgeflare.pages.terminal import print_blocks

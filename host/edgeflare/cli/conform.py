@@ -28,9 +28,9 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.fleet_session import look_at_job
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_values import read_parts, read_time
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.run_options import is_matrix
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators

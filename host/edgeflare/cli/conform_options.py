@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.cli.completion import complete_device
+from edgeflare.cli.option_values import complete_device
 from edgeflare.record.json_file import MOST
 
 _WHAT: Final = "What is tried"

@@ -28,9 +28,8 @@ from edgeflare.cli.interruptible import (
     stopped_by,
 )
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner, try_kernel_sets
-from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.quiet import result
-from edgeflare.cli.run_options import RunFolder
+from edgeflare.cli.run_options import RunFolder, matrix_path, of_kernel_set
 from edgeflare.cli.version_launch import installed
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.conformance_arms import OpenedConformance, open_conformance

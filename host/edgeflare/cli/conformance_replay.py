@@ -12,10 +12,8 @@ from rich.markup import escape
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner
-from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
-from edgeflare.cli.replay_launch import refuse_as_target
-from edgeflare.cli.run_options import RunFolder
+from edgeflare.cli.run_options import RunFolder, is_matrix, refuse_as_target
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.conformance_arms import open_conformance
 from edgeflare.conform.execution.model_opener import HOST_KERNELS

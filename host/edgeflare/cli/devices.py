@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 
 from edgeflare.cli import run_options
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_device
 from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device, device_states
 from edgeflare.devices.profile_lookup import find_profile, list_profiles

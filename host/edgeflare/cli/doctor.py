@@ -17,8 +17,8 @@ import typer
 
 from edgeflare import __version__
 from edgeflare.cli import run_options
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_device
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles

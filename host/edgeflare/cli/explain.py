@@ -14,11 +14,10 @@ from rich.markup import escape
 
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import add_on_fleet
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
-from edgeflare.cli.option_values import read_time
+from edgeflare.cli.option_values import complete_device, read_time
 from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.device import Device, connect

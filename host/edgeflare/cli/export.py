@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli import run_options
-from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import unless_damaged
+from edgeflare.cli.option_values import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.diagnose.explain_document import load_explanations

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_run
 from edgeflare.errors import UserError, suggestion
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetState

@@ -12,10 +12,10 @@ import typer
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import add_on_fleet
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
+from edgeflare.cli.option_values import complete_device
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import Profile

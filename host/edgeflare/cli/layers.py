@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli import pair_options, run_options
-from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_values import complete_device
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.run_options import with_option_groups
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -73,7 +72,7 @@ Out = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the layer table in --out.")]
 
 
-@with_option_groups
+@run_options.with_option_groups
 def layers(
     pair: pair_options.PairOrInputs = None,
     original: pair_options.Original = None,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.run_options import (
     AllowOtherHost,

@@ -1,19 +1,29 @@
-"""Reading the values of options that are more than a word or a number."""
+"""Values of options: reading those that are more than a word or a number, and what a shell offers.
+
+What a shell offers is found without opening anything.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from glob import escape, iglob
+from pathlib import Path
 from typing import Final
 
 import typer
+from typer import Context
 
+from edgeflare.devices.profile import EMULATED_ALL
+from edgeflare.devices.profile_lookup import list_profiles
+from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import UserError, suggestion
 from edgeflare.run.plan import Default
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_parameters import Value
-from edgeflare.search.strategy_registry import find_strategy, pool_strategies
+from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
 MOST_THRESHOLDS = 10
 """Most thresholds of neuron coverage, so that its table fits a page."""
@@ -220,3 +230,45 @@ def read_time(option: str, text: str) -> float:
     if found is None or not float(found[1]):
         raise UserError(f"{option} {text!r}: expected a time above 0, as in 90s, 10m or 1h")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Return the profiles, and the schemes of addresses, that begin so."""
+    names = sorted([*(profile.name for profile in list_profiles()[0]), EMULATED_ALL])
+    schemes = [
+        f"{transport.scheme.name}://" for transport in transports().values() if transport.scheme
+    ]
+    return [name for name in (*names, *schemes) if name.startswith(incomplete)]
+
+
+def complete_strategy(incomplete: str) -> list[tuple[str, str]]:
+    """Return the strategies that begin so, each with what it is."""
+    return [
+        (entry.name, entry.summary)
+        for entry in strategies().values()
+        if entry.name.startswith(incomplete)
+    ]
+
+
+def complete_parameter(context: Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the parameters of the strategy in the command that begin so, each with its meaning."""
+    known = strategies().get(context.params.get("strategy") or "boundary")
+    return [
+        (f"{parameter.name}=", parameter.description)
+        for parameter in (known.parameters if known else ())
+        if f"{parameter.name}=".startswith(incomplete)
+    ]
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Return the run directories whose paths begin so, down to the next folder but one.
+
+    Where there are none, the shell completes paths by itself.
+    """
+    found = {
+        str(Path(file).parent)
+        for below in ("*", "*/*")
+        for name in (JOURNAL, DOCUMENT, CONFORM_JOURNAL, CONFORM_DOCUMENT)
+        for file in iglob(f"{escape(incomplete)}{below}/{name}")
+    }
+    return sorted(found)

@@ -15,13 +15,11 @@ from edgeflare.bench.grid import Grid, check_folder, claimed_folder, open_grid_p
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.command_on_fleet import OnlyRun, make_only_run, runs_on_fleet
-from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible, resumable_work
-from edgeflare.cli.option_values import read_operators, read_whole_numbers
+from edgeflare.cli.option_values import complete_strategy, read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.seeds import SeedChoice
@@ -144,7 +142,7 @@ def rank(
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=strategy,
         plan=replace(
-            make_plan(
+            search_options.make_plan(
                 strategy,
                 Find.ANY,
                 (device,),

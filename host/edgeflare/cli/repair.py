@@ -27,10 +27,6 @@ from edgeflare.cli.interruptible import (
 )
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.repair_presentation import print_repair
-from edgeflare.cli.repair_settings import (
-    require_architecture_settings,
-    require_learning_settings,
-)
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
@@ -142,8 +138,10 @@ def repair(
     )
     request.require_limits()
     pair_alone = _is_pair(source)
-    require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
-    require_architecture_settings(request, pair=pair_alone, again=again, resume=resume)
+    repair_options.require_learning_settings(request, pair=pair_alone, again=again, resume=resume)
+    repair_options.require_architecture_settings(
+        request, pair=pair_alone, again=again, resume=resume
+    )
     shifts = _shift_request(rounds, mixture)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)

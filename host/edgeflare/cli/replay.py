@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from msgspec import structs
+from rich.markup import escape
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.cli import run_options
 from edgeflare.cli.command_on_fleet import ANEW, AskedOfEach, command_on_fleet, run_on_fleet
-from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
-from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.interruptible import INTERRUPTED, failures_reported, interruptible
 from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, kernel_set_runner
-from edgeflare.cli.matrix_options import is_matrix, of_kernel_set
-from edgeflare.cli.option_values import require_one_of
+from edgeflare.cli.option_values import complete_device, complete_run, require_one_of
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.replay_launch import RequestedReplay, refuse_as_target, run_requested_replay
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import check_matrix_folder
+from edgeflare.models.pair import Pair
+from edgeflare.progress import observe
 from edgeflare.record.folder import new_folder
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_run import open_replay
+from edgeflare.replay.replay_run import (
+    begin_replay,
+    open_replay,
+    resume_replay,
+    run_replay,
+)
 from edgeflare.report.run_page import print_run
 from edgeflare.run.gate import FAIL_ON, require_truth
 from edgeflare.run.replay_outcome import regressed
@@ -163,25 +168,25 @@ def replay(
             "replay", name, tuple(map(str, structs.astuple(pair.model_hashes()))), run, baseline
         )
         return run_on_fleet(command_on_fleet(each, device, on_fleet, folder))
-    asked = RequestedReplay(past, pair, against, folder)
+    asked = _RequestedReplay(past, pair, against, folder)
     path = folder.out or new_folder(name)
     needed = [other.directory.path for other in (past, against) if other is not None]
-    refuse_as_target(path, "what is replayed, or its baseline", *needed)
+    run_options.refuse_as_target(path, "what is replayed, or its baseline", *needed)
     return _replay_here(asked, device, decided, path, FAIL_ON[fail_on].counts)
 
 
 def _replay_here(
-    asked: RequestedReplay,
+    asked: _RequestedReplay,
     device: Sequence[str] | None,
     decided: Trust,
     path: Path,
     counts: Callable[[Finding], bool],
 ) -> int:
     """Replay a run on devices of this host, and return the exit code."""
-    if device is not None and is_matrix(device):
+    if device is not None and run_options.is_matrix(device):
         return _replay_on_kernel_sets(asked, device[0], decided, path, counts)
     profiles = asked.past.profiles(device, decided)
-    document = run_requested_replay(asked, profiles, path, resumed_at=path)
+    document = _run_requested(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)
     if document.stopped_by in INTERRUPTED_BY:
@@ -190,7 +195,7 @@ def _replay_here(
 
 
 def _replay_on_kernel_sets(
-    asked: RequestedReplay,
+    asked: _RequestedReplay,
     device: str,
     trust: Trust,
     out: Path,
@@ -212,8 +217,8 @@ def _replay_on_kernel_sets(
     check_matrix_folder(out, resume=asked.folder.resume, overwrite=asked.folder.overwrite)
 
     def replay_on(profile: Profile, path: Path) -> RunDocument:
-        own = replace(asked, folder=of_kernel_set(asked.folder, path))
-        return run_requested_replay(own, [profile], path, resumed_at=out)
+        own = replace(asked, folder=run_options.of_kernel_set(asked.folder, path))
+        return _run_requested(own, [profile], path, resumed_at=out)
 
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
         return open_replay(asked.past, asked.pair, [profile], stack).opened
@@ -223,3 +228,55 @@ def _replay_on_kernel_sets(
     if runs is None:
         return INTERRUPTED
     return int(any(regressed(run.result, counts) for run in runs if run.result is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class _RequestedReplay:
+    """A replay that was asked for.
+
+    Attributes:
+        past: the run.
+        pair: pair of the run, perhaps with another compressed model.
+        baseline: what it is held against; None for nothing.
+        folder: whether it begins anew, replaces a run or goes on.
+
+    """
+
+    past: PastRun
+    pair: Pair
+    baseline: PastRun | None
+    folder: run_options.RunFolder
+
+
+def _run_requested(
+    asked: _RequestedReplay, profiles: Sequence[Profile], path: Path, resumed_at: Path
+) -> RunDocument:
+    """Run a replay, its progress shown, and return its document.
+
+    Args:
+        asked: the replay.
+        profiles: the devices.
+        path: run directory of the replay.
+        resumed_at: what the user names to go on with it.
+
+    """
+    console = Console(stderr=True)
+    if not asked.folder.resume:
+        RunDirectory.check(path, overwrite=asked.folder.overwrite)
+    with ExitStack() as stack:
+        names = ", ".join(profile.name for profile in profiles)
+        with console.status(f"opening {escape(str(asked.past.directory.path))} on {escape(names)}"):
+            opened = open_replay(asked.past, asked.pair, profiles, stack)
+        if asked.folder.resume:
+            directory, journal = resume_replay(opened, path, asked.baseline)
+        else:
+            directory, journal = begin_replay(
+                opened, path, asked.baseline, overwrite=asked.folder.overwrite
+            )
+        stack.callback(journal.close)
+        with (
+            failures_reported(directory, resumed_at),
+            observe(console) as observer,
+            interruptible() as interrupt,
+        ):
+            return run_replay(opened, journal, observer, interrupt)

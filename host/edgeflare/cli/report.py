@@ -8,16 +8,19 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console, unless_damaged
-from edgeflare.cli.presentation import Reported, extra_needed
+from edgeflare.cli.option_values import complete_run
+from edgeflare.cli.presentation import Reported, extra_needed, page_bytes
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.diagnose.layers.layers_document import LAYERS
+from edgeflare.diagnose.layers.layers_document import LAYERS, load_layers
+from edgeflare.diagnose.layers.layers_page import layers_csv, layers_page
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.pages.junit import job_annotations
 from edgeflare.pages.markdown import markdown_page
+from edgeflare.pages.terminal import print_page
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import written
+from edgeflare.record.json_types import plain_json
 from edgeflare.report.run_csv import run_csv
 from edgeflare.report.run_page import print_run, run_page
 from edgeflare.report.run_suite import run_suite
@@ -175,9 +178,7 @@ def _reported(directory: RunDirectory) -> Reported:
 
         return reported_check(directory)
     if (directory.path / LAYERS).is_file():
-        from edgeflare.cli.layers_presentation import reported_layers  # noqa: PLC0415 - as above
-
-        return reported_layers(directory)
+        return _layers(directory)
     if holds_conformance(directory):
         from edgeflare.cli.conformance_presentation import reported_conformance  # noqa: PLC0415
 
@@ -190,6 +191,21 @@ def _survey(directory: RunDirectory) -> Reported:
     from edgeflare.cli.survey_presentation import reported_survey  # noqa: PLC0415 - loads all of a room
 
     return reported_survey(directory)
+
+
+def _layers(directory: RunDirectory) -> Reported:
+    document = load_layers(directory.inside(LAYERS))
+    page = layers_page(document)
+    return Reported(
+        lambda: plain_json(document),
+        lambda console: print_page(console, page, str(directory.path)),
+        {
+            "--html": ("layers.html", lambda: page_bytes(page)),
+            "--csv": ("layers.csv", lambda: layers_csv(document).encode()),
+            "--summary": ("summary.md", lambda: markdown_page(page).encode()),
+        },
+        "a layer table",
+    )
 
 
 def _run(directory: RunDirectory, document: RunDocument) -> Reported:

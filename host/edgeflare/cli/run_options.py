@@ -1,22 +1,23 @@
 """Command-line options that commands on runs share, and how a group of them is one parameter.
 
-They are about the run directory, the exit code, the models of a run, and what the user trusts.
+They are about the run directory, the exit code, the models of a run, and what the user trusts; and
+about a device that is named with all its kernel sets, whose runs have a folder of their own.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from edgeflare.cli.completion import complete_run
-from edgeflare.cli.option_values import require_finite, require_one_of
+from edgeflare.cli.option_values import complete_run, require_finite, require_one_of
+from edgeflare.devices.profile import names_all
 from edgeflare.errors import UserError
 from edgeflare.record.folder import new_folder
 from edgeflare.run.begin_or_resume import begin_run, resume_run
@@ -250,3 +251,64 @@ def _fields(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def refuse_as_target(path: Path, what: str, *needed: Path) -> None:
+    """Refuse to write over what is replayed, or its baseline.
+
+    Args:
+        path: the run directory of a replay, or the folder of several.
+        what: what the needed ones are, in words.
+        needed: the run directories that are read.
+
+    """
+    for file in needed:
+        if file.resolve().is_relative_to(path.resolve()):
+            verb = "is" if file.resolve() == path.resolve() else "holds"
+            raise UserError(f"{path} {verb} {what}: name another --out")
+
+
+Folder = TypeVar("Folder", bound=RunFolder)
+
+
+def is_matrix(devices: Sequence[str]) -> bool:
+    """Tell whether every kernel set of a device is asked for.
+
+    Raises:
+        UserError: it is, beside other devices.
+
+    """
+    wanted = [name for name in devices if names_all(name)]
+    if wanted and len(devices) > 1:
+        raise UserError(
+            f"--device {wanted[0]} is every kernel set of a device, each with a run of its own:"
+            " give it alone"
+        )
+    return bool(wanted)
+
+
+def matrix_path(folder: RunFolder, name: str) -> Path:
+    """Return the folder of the runs: by default a new one in runs/ of that name.
+
+    Raises:
+        UserError: no runs must be made there.
+
+    """
+    from edgeflare.matrix.matrix_folder import check_matrix_folder  # noqa: PLC0415 - for few
+
+    path = folder.out or new_folder(f"{name}-matrix")
+    check_matrix_folder(path, resume=folder.resume, overwrite=folder.overwrite)
+    return path
+
+
+def of_kernel_set(folder: Folder, path: Path) -> Folder:
+    """Return how the run of one kernel set begins: where it had not yet begun, it is not resumed.
+
+    Args:
+        folder: how all of them begin.
+        path: the run directory of that kernel set.
+
+    """
+    from edgeflare.matrix.matrix_folder import is_begun  # noqa: PLC0415 - for few
+
+    return replace(folder, out=path, resume=folder.resume and is_begun(path))

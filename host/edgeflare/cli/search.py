@@ -15,12 +15,9 @@ from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions, UnitSeeds, user_words
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.matrix_options import is_matrix, matrix_path, of_kernel_set
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.run_options import naming_other_host
 from edgeflare.cli.search_launch import RequestedSearch, run_search, search_exit_code, try_search
-from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile import Profile
@@ -85,13 +82,15 @@ def search(
     folder.require_one_way()
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
-    of_others = is_matrix(device) or on_fleet.fleet_file is not None  # known elsewhere
+    of_others = run_options.is_matrix(device) or on_fleet.fleet_file is not None  # known elsewhere
     profiles = () if of_others else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     loaded = load_pair(pair, given, decided)
     strategy = strategy or loaded.interface.opened_task.strategy
     plan = replace(
-        make_plan(strategy, find, (), SeedChoice(limit, first), limits, bounds, parameters or ()),
+        search_options.make_plan(
+            strategy, find, (), SeedChoice(limit, first), limits, bounds, parameters or ()
+        ),
         rng_seed=rng_seed,
         total_queries=total_queries,
         total_time=total_time,
@@ -119,8 +118,8 @@ def search(
         folder,
         screen_only=selection.screen_only,
     )
-    if is_matrix(device):
-        require_whole(selection)
+    if run_options.is_matrix(device):
+        search_options.require_whole(selection)
     on_fleet.require_complete()
     if unit_seeds is not None and on_fleet.fleet is None:
         raise UserError("--unit-seeds belongs to --fleet")
@@ -187,7 +186,7 @@ def _search_on_fleet(
     )
     if dry_run:
         return look_at_job(job)
-    with naming_other_host():
+    with run_options.naming_other_host():
         end = run_job(job)
     if not end.kept:
         sys.stderr.write(f"stopped before the seeds were evaluated; {job.goes_on} goes on\n")
@@ -202,7 +201,7 @@ def _search_on_fleet(
 
 def _require_shareable(asked: RequestedSearch, devices: Sequence[str]) -> None:
     """Refuse what units that have a part of the seeds each cannot do."""
-    if len(devices) > 1 or is_matrix(devices):
+    if len(devices) > 1 or run_options.is_matrix(devices):
         raise UserError(
             "--fleet shares the seeds out over the devices of one class: name one with --device"
         )
@@ -237,13 +236,13 @@ def _search_kernel_sets(
         try_kernel_sets,
     )
 
-    out = matrix_path(asked.folder, asked.pair.folder_name)
+    out = run_options.matrix_path(asked.folder, asked.pair.folder_name)
     runner = kernel_set_runner(device, trust, out, asked.folder)
     if dry_run:
         return try_kernel_sets(runner, lambda kernels, path: try_search(asked, [kernels], path))
 
     def search_on(profile: Profile, path: Path) -> RunDocument:
-        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        own = replace(asked, folder=run_options.of_kernel_set(asked.folder, path))
         return run_search(own, [profile], path, resumed_at=out)
 
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:

@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli.completion import (
+from edgeflare.cli.option_values import (
     complete_device,
     complete_parameter,
     complete_run,
     complete_strategy,
+    read_bound,
+    require_finite,
 )
-from edgeflare.cli.option_values import read_bound, require_finite
 from edgeflare.core.domain import PSNR
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import SeedChoice

@@ -14,8 +14,8 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
+from edgeflare.cli.option_values import complete_strategy
 from edgeflare.errors import UserError
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
