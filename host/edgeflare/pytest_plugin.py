@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from edgeflare.api.call_arguments import require_within
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pytest_check import assert_may_ship
 from edgeflare.pytest_search import assert_decides_alike
 from edgeflare.pytest_survey import (
@@ -66,7 +67,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse devices that there are not: once, before any test."""
     if names := config.getoption("--edgeflare-device"):
         from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
-        from edgeflare.errors import UserError  # noqa: PLC0415
         from edgeflare.trust import granted  # noqa: PLC0415
 
         try:
@@ -131,7 +131,6 @@ class EdgeFlare:
         """
         __tracebackhide__ = True
         from edgeflare.api.search import search  # noqa: PLC0415
-        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK  # noqa: PLC0415
 
         try:
@@ -216,7 +215,6 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
-        from edgeflare.errors import EdgeFlareError, UserError  # noqa: PLC0415
         from edgeflare.record.json_file import MOST  # noqa: PLC0415
 
         require_within("rng_seed", rng_seed, 0, MOST, whole=True)
@@ -291,7 +289,6 @@ class EdgeFlare:
         """
         __tracebackhide__ = True
         from edgeflare.api.check import check  # noqa: PLC0415
-        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
 
         try:
             return check(
@@ -337,7 +334,6 @@ class EdgeFlare:
         __tracebackhide__ = True
         from edgeflare.devices.device import connect  # noqa: PLC0415
         from edgeflare.devices.profile_lookup import find_profile  # noqa: PLC0415
-        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.trust import granted  # noqa: PLC0415
 
         trusted = trust or (self._trust and name in (None, *self.devices))

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from edgeflare.errors import UserError
+
 if TYPE_CHECKING:
     from edgeflare.survey.record.survey_document import SurveyDocument
     from edgeflare.survey.survey_preparation import SurveyRequest
@@ -136,8 +138,6 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
 
 def _names(conditions: str | Sequence[str] | None) -> str | None:
     """Return names of conditions as the command line has them."""
-    from edgeflare.errors import UserError  # noqa: PLC0415
-
     if conditions is None or isinstance(conditions, str):
         return conditions
     if not isinstance(conditions, Sequence) or not all(
@@ -164,7 +164,6 @@ def assert_gates_hold(result: SurveyResult) -> None:
 
     """
     __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.survey.presentation.survey_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 

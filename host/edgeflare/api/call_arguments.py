@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgeflare.errors import UserError
+
 if TYPE_CHECKING:
     from edgeflare.progress import ProgressDisplay
 
@@ -21,7 +23,6 @@ def require_within(
 ) -> None:
     """Refuse an argument that is not within its range; None is no bound."""
     __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
 
     kinds = int if whole else (int, float)
     if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
@@ -34,7 +35,6 @@ def require_within(
 def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
     """Refuse an argument that is none of its values."""
     __tracebackhide__ = True
-    from edgeflare.errors import UserError  # noqa: PLC0415
 
     if value not in choices:
         raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
