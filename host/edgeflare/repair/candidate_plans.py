@@ -233,8 +233,10 @@ def _learning(shared: _SharedFits, request: RepairRequest) -> CandidatePlan:
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         from edgeflare.repair.fitting.distillation import (  # noqa: PLC0415 - needs jax
             fit_distillation,
+            require_learnable,
         )
 
+        require_learnable(network)
         before = shared.farthest(network, progress, rewrites=not request.in_place)
         fitted = shared.fitted(network, before, progress)
         rng = np.random.default_rng(request.rng_seed)

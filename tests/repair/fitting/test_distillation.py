@@ -15,7 +15,7 @@ from edgeflare.core.tensor import pack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import distillation
-from edgeflare.repair.fitting.distillation import fit_distillation
+from edgeflare.repair.fitting.distillation import fit_distillation, require_learnable
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork, Rows
 from fitted_networks import judged, require_progress, structure, untold
@@ -63,9 +63,13 @@ def test_what_is_damaged_is_learned_again_and_alike(monkeypatch: pytest.MonkeyPa
     assert example.error(made) < 0.7 * example.error(content)
 
 
-def test_too_few_inputs_are_refused() -> None:
-    with pytest.raises(UserError, match=r"at least 200 inputs, and only 80 .*: give more seeds"):
-        fit_distillation(judged("example").network, np.random.default_rng(0), untold)
+def test_too_few_inputs_are_refused_before_anything_is_fitted() -> None:
+    network = judged("example").network
+    said = r"at least 200 inputs, and only 80 .*: give more seeds"
+    with pytest.raises(UserError, match=said):
+        require_learnable(network)
+    with pytest.raises(UserError, match=said):
+        fit_distillation(network, np.random.default_rng(0), untold)
 
 
 @pytest.mark.parametrize("ending", ["LOGISTIC", "DEQUANTIZE", None])

@@ -68,9 +68,7 @@ def fit_distillation(
             or there are too few inputs.
 
     """
-    lessons = [_lesson(network, output) for output in network.graph.outputs]
-    student = FakeQuantizedNetwork(network.graph, [lesson.tensor for lesson in lessons])
-    teacher = FakeQuantizedNetwork(network.original_graph, [lesson.taught for lesson in lessons])
+    lessons, student, teacher = _networks(network)
     rows, original_rows = _inputs(network)
     wanted, given = teacher.evaluate(original_rows), student.inputs(rows)
     scales = [max(float(values.var()), np.finfo(np.float32).tiny) for values in wanted]
@@ -93,6 +91,17 @@ def fit_distillation(
     return student.written(network.content, parameters)
 
 
+def require_learnable(network: QuantizedNetwork) -> None:
+    """Refuse what `fit_distillation` refuses, so that no other step is fitted for it in vain.
+
+    Args:
+        network: as it is before other steps.
+
+    """
+    _networks(network)
+    _inputs(network)
+
+
 @dataclass(frozen=True, slots=True)
 class _Lesson:
     """What the network learns to give at an output.
@@ -107,6 +116,16 @@ class _Lesson:
     tensor: int
     taught: int
     kind: Literal["choices", "truths", "values"]
+
+
+def _networks(
+    network: QuantizedNetwork,
+) -> tuple[list[_Lesson], FakeQuantizedNetwork, FakeQuantizedNetwork]:
+    """Return the lessons, one for each output, and the networks that learn and that teach."""
+    lessons = [_lesson(network, output) for output in network.graph.outputs]
+    student = FakeQuantizedNetwork(network.graph, [lesson.tensor for lesson in lessons])
+    teacher = FakeQuantizedNetwork(network.original_graph, [lesson.taught for lesson in lessons])
+    return lessons, student, teacher
 
 
 def _lesson(network: QuantizedNetwork, output: int) -> _Lesson:
