@@ -28,7 +28,6 @@ from edgeflare.repair import repair_run
 from edgeflare.repair.candidate_store import RepairIdentity, StoredCandidates
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import repair_identity
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.run.merge.run_part import RunPart, require_mergeable
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader, require_same
@@ -101,7 +100,7 @@ def repair_of(device: Known, monkeypatch: pytest.MonkeyPatch, host: Known) -> Re
     pair = SimpleNamespace(fingerprint=lambda: "0", original="a.tflite")
     opened = SimpleNamespace(pair=pair, devices=[SimpleNamespace(provenance=provenance(device))])
     request = RepairRequest("auto", "float", False, "+5%", "+5%", None)
-    return repair_identity(cast("Any", opened), None, request, ShiftRequest())
+    return repair_identity(cast("Any", opened), None, request)
 
 
 def trust_answers(begun: RunHeader, device: Known) -> None:

@@ -18,9 +18,11 @@ import pytest
 from brief_commands import brief_repairs
 from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
 from edgeflare.repair import candidate_check, repair_run
-from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.repair_candidate import CandidatePlan
 from edgeflare.repair.repair_cost import Latency
+from edgeflare.repair.repair_methods import candidate_plans
 from edgeflare.repair.repair_request import RepairRequest
 from networks import pair_of
 
@@ -137,12 +139,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def _try_alone(monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
+    """Have a repair try some methods alone, since others are slow."""
+
+    def plans(
+        _request: RepairRequest, network: QuantizedNetwork | None = None
+    ) -> list[CandidatePlan]:
+        asked = (RepairRequest(one, "float", False, "none", "none", None) for one in methods)
+        return [plan for one in asked for plan in candidate_plans(one, network)]
+
+    monkeypatch.setattr(repair_run, "candidate_plans", plans)
+
+
 @pytest.mark.slow
 def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bias = candidate_plans(RepairRequest("bias", "float", False, "none", "none", None))
-    monkeypatch.setattr(repair_run, "candidate_plans", lambda _: bias)  # others are slow
+    _try_alone(monkeypatch, "bias")
     out = tmp_path / "out"
     completed("repair", run, "--out", out)
     first, last = document_of(out, "repair.json")["candidates"]
@@ -255,9 +268,7 @@ def _write_and_interrupt(stored: StoredCandidates, plan: str, attempts: Sequence
 def test_a_stopped_repair_goes_on_with_what_it_tried(
     half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans = candidate_plans(RepairRequest("ranges", "float", False, "none", "none", None))
-    plans = [*plans, *candidate_plans(RepairRequest("bias", "float", False, "none", "none", None))]
-    monkeypatch.setattr(repair_run, "candidate_plans", lambda _: plans)  # others are slow
+    _try_alone(monkeypatch, "ranges", "bias")
     out = tmp_path / "out"
     arguments = ("repair", half, "--out", out)
     with monkeypatch.context() as patch:

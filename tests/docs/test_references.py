@@ -167,7 +167,17 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     "diagnose/inspect/inspect": (("inspect.md",), True),
     "diagnose/layers/layers": (("layers.md", "run.md"), True),
     "rank/rank": (("rank.md",), False),
-    "repair/repair": (("repair.md", "shifts.md", "run.md"), False),
+    "repair/repair": (
+        (
+            "repair/document.md",
+            "repair/labels.md",
+            "repair/methods.md",
+            "repair/precision.md",
+            "shifts.md",
+            "run.md",
+        ),
+        False,
+    ),
     "run/run": (("run.md",), True),
     "survey/record/survey": (("survey.md", "run.md"), False),
 }

@@ -20,14 +20,13 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.repair import candidate_check, repair_cost
-from edgeflare.repair.builtin_methods import METHODS, CandidateDetails, Target
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
-from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.candidate_store import StoredCandidates
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
-    CandidateMaker,
+    CandidatePlan,
     EnoughTried,
     NoCandidate,
     RepairCandidate,
@@ -46,7 +45,13 @@ from edgeflare.repair.repair_cost import (
     measure,
     size_limit,
 )
-from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_methods import (
+    BY_LABELS,
+    METHODS,
+    allows_shifts,
+    candidate_plans,
+)
+from edgeflare.repair.repair_request import RepairRequest, Target
 from fitted_networks import judged
 from judgements import judgement
 from repaired_example import repair_by_shifts
@@ -94,9 +99,19 @@ def test_auto_searches_precision_only_in_the_place_of_weights_only(
 
 
 def test_each_method_has_candidates() -> None:
-    for method, kind in METHODS.items():
-        plans = candidate_plans(asked(method))
-        assert {one.method for one in plans} == ({method} if kind.fitted else set())
+    for method in METHODS:
+        assert {one.method for one in candidate_plans(asked(method))} == {method}
+    for method in ("shifts", *BY_LABELS):
+        assert candidate_plans(asked(method)) == []
+
+
+def test_what_takes_least_time_is_tried_first() -> None:
+    assert [one.name for one in candidate_plans(asked("auto"))] == [
+        *("rewrites", "bias", "ranges", "calibration", "calibration+ranges"),
+        *("float-head", "ranges+float-head", "float-tail", "weights-only"),
+        *("rounding", "ranges+rounding", "equalization+ranges+rounding", "rounding+weights-only"),
+        *("precision-search", "learning"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -112,16 +127,15 @@ def test_limits_that_exclude_everything_say_the_nearest(
 ) -> None:
     with pytest.raises(UserError, match=f"^--method {method} {says}"):
         candidate_plans(asked(method, target, in_place=in_place))
-    assert not asked(method, target, in_place=in_place).allows("shifts")
+    assert not allows_shifts(asked(method, target, in_place=in_place))
 
 
 def test_shifts_are_allowed_where_operators_in_float_may_be_appended() -> None:
-    assert candidate_plans(asked("shifts")) == []
-    assert asked("auto").allows("shifts")
-    assert asked("shifts").allows("shifts")
-    assert not asked("ranges").allows("shifts")
-    assert not asked("auto", "int8-only").allows("shifts")
-    assert not asked("auto", in_place=True).allows("shifts")
+    assert allows_shifts(asked("auto"))
+    assert allows_shifts(asked("shifts"))
+    assert not allows_shifts(asked("ranges"))
+    assert not allows_shifts(asked("auto", "int8-only"))
+    assert not allows_shifts(asked("auto", in_place=True))
 
 
 # Limits.
@@ -362,9 +376,9 @@ def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
 @pytest.mark.slow
 def test_what_cannot_be_made_is_set_aside_beside_others(choice: Choose) -> None:
     makers = [
-        CandidateMaker("same", "bias", same),
-        CandidateMaker("refused", "ranges", refused),
-        CandidateMaker("shifts", "shifts", nothing),
+        CandidatePlan("same", "bias", same),
+        CandidatePlan("refused", "ranges", refused),
+        CandidatePlan("shifts", "shifts", nothing),
     ]
     made = choice().best(makers)
     tried = made.tried
@@ -382,10 +396,10 @@ def test_what_cannot_be_made_is_set_aside_beside_others(choice: Choose) -> None:
 
 @pytest.mark.slow
 def test_where_nothing_can_be_made_the_first_reason_is_an_error(choice: Choose) -> None:
-    makers = [CandidateMaker(name, "shifts", refused) for name in ("one", "two")]
+    makers = [CandidatePlan(name, "shifts", refused) for name in ("one", "two")]
     with pytest.raises(UserError, match=r"^the run has 3 triggering inputs$"):
         choice().best(makers)
-    made = choice().best([CandidateMaker("shifts", "shifts", nothing)])
+    made = choice().best([CandidatePlan("shifts", "shifts", nothing)])
     assert made.tried[0].set_aside == "no shift gains anything"
 
 
@@ -395,13 +409,13 @@ def told(name: str) -> CandidateDetails:
 
 def made(
     files: Sequence[tuple[str, bytes]], method: str, instead_of: str | None = None
-) -> CandidateMaker:
+) -> CandidatePlan:
     """What makes candidates of files that are there already."""
 
     def make(_progress: StepProgress) -> Sequence[RepairCandidate]:
         return [RepairCandidate(name, content, None, told(name)) for name, content in files]
 
-    return CandidateMaker("+".join(name for name, _ in files), method, make, instead_of)
+    return CandidatePlan("+".join(name for name, _ in files), method, make, instead_of=instead_of)
 
 
 @pytest.mark.slow
@@ -439,7 +453,7 @@ def test_of_equal_gains_the_first_is_chosen(choice: Choose) -> None:
 def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     content = judged("example").network.content
     before = choice().best([made([("same", content)], "bias")]).tried
-    makers = [CandidateMaker("same", "bias", refused), made([("other", content)], "ranges")]
+    makers = [CandidatePlan("same", "bias", refused), made([("other", content)], "ranges")]
     after = choice(resume=True).best(makers).tried
     assert after[:1] == before
     assert [one.name for one in after] == ["same", "other"]

@@ -36,7 +36,6 @@ from edgeflare.repair.judging.judgement_inputs import (
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_requirements import original_file
 from edgeflare.repair.repair_run import RepairOutcome, repair_pair
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.run.plan import Plan
 from onnx_models import write_lenet_onnx
 from segmentation_pairs import write_segmentation_pair
@@ -177,7 +176,6 @@ def repaired(folder: Path, out: Path) -> RepairOutcome:
             None,
             find_profiles([DEVICE]),
             structs.replace(DEFAULT_REQUEST, max_size="none", max_latency="none"),
-            ShiftRequest(),
             out,
             lambda _step, _done, _total: None,
         )

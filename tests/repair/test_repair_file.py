@@ -19,8 +19,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.record.folder import FolderKind
-from edgeflare.repair.builtin_methods import CandidateDetails
 from edgeflare.repair.candidate_choice import verdict
+from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
 from edgeflare.repair.judging.judgement import Figures
 from edgeflare.repair.judging.judgement_inputs import TIGHT

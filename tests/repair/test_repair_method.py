@@ -12,12 +12,11 @@ from msgspec import structs
 from edgeflare.class_registry import InstalledClasses
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair import candidate_plans as plans
-from edgeflare.repair import repair_method
-from edgeflare.repair.candidate_plans import candidate_plans, packages_of_others
+from edgeflare.repair import repair_methods
 from edgeflare.repair.candidate_store import StoredCandidates
 from edgeflare.repair.repair_candidate import EnoughTried
 from edgeflare.repair.repair_method import RepairMethod
+from edgeflare.repair.repair_methods import candidate_plans, packages_of_others
 from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from fitted_networks import judged, untold
 from plugin_package import install_plugin
@@ -116,8 +115,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = InstalledClasses[RepairMethod](
         "edgeflare.repair_methods", "repair method", RepairMethod
     )
-    monkeypatch.setattr(repair_method, "OTHERS", others)
-    monkeypatch.setattr(plans, "OTHERS", others)
+    monkeypatch.setattr(repair_methods, "OTHERS", others)
 
 
 def names(**changes: object) -> list[str]:
@@ -137,8 +135,8 @@ def test_a_method_of_another_package_is_tried_behind_ours_where_it_is_allowed() 
 @pytest.mark.usefixtures("installed")
 def test_what_it_writes_is_a_candidate() -> None:
     network = judged("example").network
-    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="no-biases"))
-    (made,) = plan.of(network).make(untold)
+    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="no-biases"), network)
+    (made,) = plan.make(untold)
     assert made.name == "no-biases"
     after, biases = Graph(made.content), [one.bias for one in network.layers]
     assert not any(after.values(one).any() for one in biases if one is not None)
@@ -158,16 +156,17 @@ def test_what_it_writes_is_a_candidate() -> None:
 )
 def test_a_method_that_fails_is_a_line_and_others_go_on(method: str, says: str) -> None:
     network = judged("example").network
-    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method=method))
+    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method=method), network)
     with pytest.raises(UserError, match=re.escape(says)):
-        plan.of(network).make(untold)
+        plan.make(untold)
 
 
 @pytest.mark.usefixtures("installed")
 def test_a_wish_to_stop_goes_through_a_method() -> None:
-    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="reporting"))
+    request = structs.replace(DEFAULT_REQUEST, method="reporting")
+    (plan,) = candidate_plans(request, judged("example").network)
     with pytest.raises(EnoughTried):
-        plan.of(judged("example").network).make(_enough)
+        plan.make(_enough)
 
 
 def _enough(_done: int, _of: int) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from documents import run_device, run_host
-from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity
+from edgeflare.repair.candidate_store import RepairIdentity
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.shift_details import Mixture
 
 REPAIR = RepairIdentity(
     version="test",
@@ -15,7 +14,6 @@ REPAIR = RepairIdentity(
     devices=(run_device().provenance,),
     host=run_host(),
     request=RepairRequest("auto", "float", False, "+5%", "+5%", None),
-    shifts=AskedShifts(16, Mixture()),
     packages=("zeroing 1.0",),
 )
 """A repair by whatever method, of a pair without a run."""

@@ -21,7 +21,6 @@ from edgeflare.repair.repair_candidate import EnoughTried, ReportProgress
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare.repair.repair_run import repair_pair
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 
 FOLDER: Final = "mend"
 
@@ -73,9 +72,7 @@ def mend_figures(
     path, request = folder / FOLDER, replace(DEFAULT_REQUEST, limit=limit)
     with claimed_folder(path, resume=True, holds="repair"):
         try:
-            found = repair_pair(
-                pair, None, [profile], request, ShiftRequest(), path, told, resume=True
-            )
+            found = repair_pair(pair, None, [profile], request, path, told, resume=True)
         except EnoughTried:
             return None
         found = found if inputs else found.without_inputs()

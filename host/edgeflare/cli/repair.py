@@ -37,13 +37,12 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import observe
 from edgeflare.record import folder_contents
-from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.page.repair_page import searched_again
-from edgeflare.repair.repair_candidate import ReportProgress
+from edgeflare.repair.repair_candidate import CandidatePlan, ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
 from edgeflare.repair.repair_document import RepairDocument
-from edgeflare.repair.repair_method import method_kind
+from edgeflare.repair.repair_methods import allows_shifts, candidate_plans, method_of
 from edgeflare.repair.repair_output import MODEL, write_document
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import (
@@ -66,7 +65,6 @@ from edgeflare.repair.second_search import (
     search_comparison,
 )
 from edgeflare.repair.shift_details import Mixture
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
@@ -135,6 +133,8 @@ def repair(
         slice=slice_of,
         steps=steps,
         suspects=suspects,
+        rounds=rounds,
+        mixture=None if mixture is None else _mixture(mixture),
     )
     request.require_limits()
     pair_alone = _is_pair(source)
@@ -142,7 +142,6 @@ def repair(
     repair_options.require_architecture_settings(
         request, pair=pair_alone, again=again, resume=resume
     )
-    shifts = _shift_request(rounds, mixture)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
     if ensemble is not None and not again:
@@ -167,7 +166,7 @@ def repair(
         Console().print(f"{planned} {nothing}", markup=False, highlight=False)
         return 0
     context.with_resource(claimed_folder(out, resume=resume, holds="repair"))
-    repaired = _repair(pair, past, profiles, request, shifts, out, resume=resume)
+    repaired = _repair(pair, past, profiles, request, out, resume=resume)
     if repaired is None:
         return INTERRUPTED
     if past is None or not again or not repaired.written:
@@ -220,7 +219,6 @@ def _repair(
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
-    shifts: ShiftRequest,
     out: Path,
     *,
     resume: bool,
@@ -236,7 +234,7 @@ def _repair(
         if request.by_labels is not None:
             return _by_labels(request).repaired(pair, profiles, request, progress)
         with resumable_work():
-            return repair_pair(pair, past, profiles, request, shifts, out, progress, resume=resume)
+            return repair_pair(pair, past, profiles, request, out, progress, resume=resume)
 
     kept = (
         f"the candidates that were tried are in {out}, no model is chosen; the same command with"
@@ -318,15 +316,6 @@ def _search_again(
     return INTERRUPTED if after.stopped_by in INTERRUPTED_BY else 0
 
 
-def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:
-    """Return the settings of shifts, with the defaults of what is not given."""
-    default = ShiftRequest()
-    return ShiftRequest(
-        default.rounds if rounds is None else rounds,
-        default.mixture if mixture is None else _mixture(mixture),
-    )
-
-
 def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
     """Refuse settings of shifts where no shifts are tried.
 
@@ -335,7 +324,7 @@ def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
         pair: the pair that is to be repaired; None for a run.
 
     """
-    allowed = request.allows("shifts")
+    allowed = allows_shifts(request)
     if allowed and pair is None:
         return
     said = f"{pair} is a pair" if allowed else "these options allow none"
@@ -406,4 +395,5 @@ def planned_repair(
 
 
 def _lacks_jax(plan: CandidatePlan) -> bool:
-    return method_kind(plan.method).differentiates and find_spec("jax") is None
+    method = method_of(plan.method)
+    return method is not None and method.differentiates and find_spec("jax") is None

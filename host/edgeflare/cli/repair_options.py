@@ -9,9 +9,19 @@ import typer
 
 from edgeflare.cli.option_values import complete_device, complete_run
 from edgeflare.errors import UserError
-from edgeflare.repair.builtin_methods import METHOD_HELP, Target
-from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_request import RepairRequest, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
+
+_METHODS = (
+    "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
+    " rounding change the file in its place, equalization scales channels before these, rewrites"
+    " gives tensors steps of their own, calibration quantizes the original anew, precision and"
+    " weights-only compute in float, and learning moves weights and ranges towards the original's"
+    " answers, behind others. shifts, the last and slowest, appends operators, and needs a RUN. By"
+    " their names alone: dare tunes weights towards the original's layer before the last, fmt so"
+    " that an attribute of --groups decides less. archrepair trains the float original by labels,"
+    " and compresses it again."
+)
 
 Source = Annotated[
     Path,
@@ -31,7 +41,11 @@ Out = Annotated[
 ]
 MethodOf = Annotated[
     str,
-    typer.Option("--method", metavar="METHOD", help=METHOD_HELP),
+    typer.Option(
+        "--method",
+        metavar="METHOD",
+        help=_METHODS,
+    ),
 ]
 TargetOf = Annotated[
     Target,

@@ -12,13 +12,13 @@ from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.errors import UserError
-from edgeflare.repair.builtin_methods import NO_DETAILS
 from edgeflare.repair.candidate_check import CandidateCheck, needed
+from edgeflare.repair.candidate_details import NO_DETAILS
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
-    CandidateMaker,
+    CandidatePlan,
     EnoughTried,
     NoCandidate,
     RepairCandidate,
@@ -77,7 +77,7 @@ class CandidateChoice:
     stored: StoredCandidates
     progress: ReportProgress
 
-    def best(self, makers: Sequence[CandidateMaker]) -> ChosenCandidate:
+    def best(self, plans: Sequence[CandidatePlan]) -> ChosenCandidate:
         """Try candidates, and choose the best of those that surely gain.
 
         Raises:
@@ -85,7 +85,7 @@ class CandidateChoice:
             EnoughTried: no candidate was tried yet.
 
         """
-        attempts = self._attempts(makers)
+        attempts = self._attempts(plans)
         gaining = [
             (attempt.tried.sets.score, attempt.candidate, attempt.tried)
             for attempt in attempts
@@ -110,39 +110,39 @@ class CandidateChoice:
         """What a candidate costs, and what refuses it."""
         return CandidateCheck(self.opened, self.request, next(iter(self.sets.values())))
 
-    def _attempts(self, makers: Sequence[CandidateMaker]) -> list[Attempt]:
+    def _attempts(self, plans: Sequence[CandidatePlan]) -> list[Attempt]:
         """Try candidates, or read what came of them, until there are no more or enough."""
         found: list[Attempt] = []
         judged_methods: set[str] = set()
         try:
-            for number, maker in enumerate(makers):
-                self.progress("candidates", number, len(makers))
-                if maker.instead_of in judged_methods:
+            for number, plan in enumerate(plans):
+                self.progress("candidates", number, len(plans))
+                if plan.instead_of in judged_methods:
                     continue
-                stored = self.stored.read(maker.name)
+                stored = self.stored.read(plan.name)
                 if stored is None:
-                    stored = list(self._tried(maker))
-                    self.stored.write(maker.name, stored)
+                    stored = list(self._tried(plan))
+                    self.stored.write(plan.name, stored)
                 found += stored
                 if any(
                     attempt.candidate and attempt.tried.sets and not attempt.tried.needs
                     for attempt in stored
                 ):
-                    judged_methods.add(maker.method)
-            self.progress("candidates", len(makers), len(makers))
+                    judged_methods.add(plan.method)
+            self.progress("candidates", len(plans), len(plans))
         except EnoughTried:
             if not found:
                 raise
         return found
 
-    def _tried(self, maker: CandidateMaker) -> Iterator[Attempt]:
+    def _tried(self, plan: CandidatePlan) -> Iterator[Attempt]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
-            candidates = maker.make(partial(self.progress, maker.name))
+            candidates = plan.make(partial(self.progress, plan.name))
         except (NoCandidate, UserError) as error:
             made = TriedCandidate(
-                name=maker.name,
+                name=plan.name,
                 seconds=round(time.monotonic() - begun, 3),
                 set_aside=str(error),
                 details=error.details if isinstance(error, NoCandidate) else NO_DETAILS,

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
@@ -24,12 +23,11 @@ from edgeflare.outside_text import json_value
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import is_free, remove_files
 from edgeflare.record.folder_contents import read_contents
-from edgeflare.record.request import Option, require_same_request
+from edgeflare.record.request import require_same_request
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.shift_details import Mixture
 from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "candidates"
@@ -161,19 +159,6 @@ def stored_file(candidate: str) -> str:
     return f"{FOLDER}/{candidate}.tflite"
 
 
-class AskedShifts(msgspec.Struct, frozen=True):
-    """What was asked of shifts.
-
-    Attributes:
-        rounds: searches from each seed for near-boundary inputs.
-        mixture: the shares of inputs that shifts are fitted to and cross-validated by.
-
-    """
-
-    rounds: int
-    mixture: Annotated[Mixture, Option("--mixture")]
-
-
 class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a repair is about.
 
@@ -185,7 +170,6 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         devices: what was known of each.
         host: what runs original and twin.
         request: what was asked.
-        shifts: likewise, of shifts.
         packages: those that bring further methods which are asked for, with their versions.
 
     """
@@ -197,7 +181,6 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     devices: tuple[Provenance, ...]
     host: RunHost
     request: RepairRequest
-    shifts: AskedShifts
     packages: tuple[str, ...]
 
     def require_same(self, now: RepairIdentity, folder: Path) -> None:
@@ -226,4 +209,3 @@ class RepairIdentity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 " name another folder with --out"
             )
         require_same_request(self.request, now.request, folder)
-        require_same_request(self.shifts, now.shifts, folder)

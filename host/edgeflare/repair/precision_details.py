@@ -1,6 +1,6 @@
 """What a repair says of blocks: which are to blame, and which a search computes in more precision.
 
-docs/repair.md says what each figure means.
+docs/repair/precision.md says what each figure means.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from edgeflare.errors import EdgeFlareError
-from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
+from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
 from edgeflare.repair.fitting.float_model import Recipe
 
 ReportProgress = Callable[[str, int, int], None]
@@ -54,20 +55,38 @@ class EnoughTried(Exception):  # noqa: N818 - a wish, no error
     """No further candidate is to be tried: the best of those that were is chosen."""
 
 
+class Effort(IntEnum):
+    """How long candidates take to fit; those that take least are tried first."""
+
+    FIRST = 0
+    """What is tried before all else, since it mends what is known to be coarse."""
+    SECONDS = 1
+    ROUNDING = 2
+    """Weights are rounded by what their layers read."""
+    SEARCH = 3
+    """Files are made and measured by the hundred."""
+    GRADIENTS = 4
+    UNKNOWN = 5
+    """What other packages bring."""
+
+
 @dataclass(frozen=True, slots=True)
-class CandidateMaker:
-    """What makes the candidates of a plan.
+class CandidatePlan:
+    """How one candidate or several are made.
 
     Attributes:
-        name: name of the plan.
+        name: name of its candidate, the steps joined by "+", or of what makes several.
         method: the method that they are candidates of.
         make: makes them; raises a `UserError` where the models or the inputs do not allow it, and
             `NoCandidate` where nothing is gained.
-        instead_of: see `CandidatePlan`.
+        effort: how long that takes.
+        instead_of: the method in whose place "auto" tries this plan, where none of its candidates
+            is judged, such as those that are too slow; None where the plan is always tried.
 
     """
 
     name: str
     method: str
     make: Callable[[StepProgress], Sequence[RepairCandidate]]
+    effort: Effort = Effort.SECONDS
     instead_of: str | None = None

@@ -1,6 +1,6 @@
 """`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
 
-docs/repair.md says what each figure means, and docs/shifts.md those of the details of shifts.
+docs/repair/document.md says what each figure means, and docs/shifts.md what those of shifts do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
-from edgeflare.repair.builtin_methods import NO_DETAILS, CandidateDetails
+from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput

@@ -1,16 +1,27 @@
-"""The seam of repair methods that other packages bring."""
+"""The seam of repair methods: what each is to say of itself, fit and write."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
-from edgeflare.class_registry import InstalledClasses
-from edgeflare.errors import EdgeFlareError, UserError, suggestion
-from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.builtin_methods import METHODS, MethodKind
+import numpy as np
+
+from edgeflare.errors import UserError
+from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.repair_candidate import EnoughTried, StepProgress
+from edgeflare.repair.repair_candidate import (
+    CandidatePlan,
+    Effort,
+    RepairCandidate,
+    StepProgress,
+)
+from edgeflare.repair.repair_request import RepairRequest
+
+IN_PLACE: Final = ("ranges", "rounding")
+"""The chain behind which other methods go on."""
 
 
 class RepairMethod(ABC):
@@ -21,21 +32,27 @@ class RepairMethod(ABC):
         [project.entry-points."edgeflare.repair_methods"]
         halve-biases = "my_package:HalveBiases"
 
-    It is constructed without arguments. What it writes is a candidate beside those of the built-in
-    methods, under the same name, and is checked, timed and judged like them: so it need not know
-    whether it gains. It draws nothing, or from a generator with a seed of its own.
+    What it writes is a candidate under the same name, and is checked, timed and judged like all
+    others: so it need not know whether it gains. All draws are from `new_rng`.
 
     Attributes:
         in_place: whether the file keeps its length, its operators and their order; one that does
             not is refused.
         integers: whether nothing is computed in float that was not before.
-        automatic: whether "auto" tries it, behind the built-in methods.
+        automatic: whether "auto" tries it.
+        differentiates: whether it needs jax.
+        request: what is asked.
 
     """
 
     in_place: ClassVar[bool] = False
     integers: ClassVar[bool] = False
     automatic: ClassVar[bool] = True
+    differentiates: ClassVar[bool] = False
+
+    def __init__(self, request: RepairRequest) -> None:
+        """Take what is asked; nothing is fitted yet."""
+        self.request = request
 
     @abstractmethod
     def fit(self, network: QuantizedNetwork, progress: StepProgress) -> Any:
@@ -50,66 +67,91 @@ class RepairMethod(ABC):
 
         """
 
-    @abstractmethod
     def write(self, network: QuantizedNetwork, fitted: Any) -> bytes:
-        """Return the compressed model's `.tflite` file with what was fitted; raises as `fit`."""
+        """Return the compressed model's `.tflite` file with what was fitted; raises as `fit`.
+
+        Where fitting goes layer by layer through the file, that file is what was fitted.
+        """
+        del network
+        content: bytes = fitted
+        return content
+
+    def changed(self, network: QuantizedNetwork, fitted: Any) -> QuantizedNetwork:
+        """Return the network with what was fitted, to which further methods are fitted."""
+        return network.with_content(self.write(network, fitted))
+
+    def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
+        """Return how candidates are made; here one, of the network as it came.
+
+        Args:
+            name: the method's.
+            chains: fit methods one after the other, to which further ones are fitted.
+
+        """
+        return (chains.plan(name, name),)
+
+    def new_rng(self) -> np.random.Generator:
+        """Return a generator of the repair's seed: each candidate has the same draws of its own."""
+        return np.random.default_rng(self.request.rng_seed)
 
 
-OTHERS: Final = InstalledClasses[RepairMethod](
-    "edgeflare.repair_methods", "repair method", RepairMethod
-)
-"""The methods of other packages."""
+class FitChains:
+    """Methods fitted one after the other to one network, each beginning of a chain once.
 
-
-def fitted_by_other(name: str, network: QuantizedNetwork, progress: StepProgress) -> bytes:
-    """Return the file that a method of another package writes.
-
-    Args:
-        name: the method's name.
-        network: as of `RepairMethod.fit`.
-        progress: likewise.
-
-    Raises:
-        UserError: the method refuses, fails by an error of its own, writes no model, or another
-            one than it says.
-
+    A chain is the names of methods, as in a candidate's name: "ranges+rounding".
     """
-    found = OTHERS.find(name)
-    try:
-        method = found()
-        content = method.write(network, method.fit(network, progress))
-    except (EdgeFlareError, EnoughTried):
-        raise
-    except Exception as error:  # whatever a foreign method raises; other methods go on
-        why = f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
-        raise UserError(OTHERS.complaint(name, why)) from error
-    if not isinstance(content, bytes):
-        why = f"it writes {type(content).__name__}, and a model's file is bytes"
-        raise UserError(OTHERS.complaint(name, why))
-    operators = Graph(content, f"what the repair method '{name}' writes").operators
-    if found.in_place and (len(content), operators) != (
-        len(network.content),
-        network.graph.operators,
-    ):
-        why = "it says in_place, and changes the file's length or its operators"
-        raise UserError(OTHERS.complaint(name, why))
-    return content
 
+    def __init__(
+        self, methods: Mapping[str, RepairMethod], network: QuantizedNetwork | None
+    ) -> None:
+        """Take methods by name, and the network; nothing is fitted yet.
 
-def method_kind(name: str) -> MethodKind:
-    """Return what a method needs and does, one of ours or of another package.
+        Args:
+            methods: all that a chain may name.
+            network: the network as it came; None where plans are only to be named.
 
-    Raises:
-        UserError: there is none of the name, or it cannot be used.
+        """
+        self._methods = methods
+        self._fitted: dict[tuple[str, ...], Any] = {}
+        self._networks: dict[tuple[str, ...], QuantizedNetwork] = {}
+        if network is not None:
+            self._networks[()] = network
 
-    """
-    if name in METHODS:
-        return METHODS[name]
-    if name in OTHERS.names():
-        found = OTHERS.find(name)
-        return MethodKind(
-            in_place=found.in_place, integers=found.integers, automatic=found.automatic
-        )
-    known = ("auto", *METHODS, *OTHERS.names())
-    hint = suggestion(name, known, "did you mean {!r}? ")
-    raise UserError(f"--method {name}: unknown; {hint}There are {', '.join(known)}.")
+    @property
+    def network(self) -> QuantizedNetwork:
+        """The network as it came."""
+        return self._networks[()]
+
+    def fitted(self, chain: tuple[str, ...], progress: StepProgress) -> Any:
+        """Return what the last method of a chain fits; raises as the methods do."""
+        if chain not in self._fitted:
+            before = self.after(chain[:-1], progress)
+            self._fitted[chain] = self._methods[chain[-1]].fit(before, progress)
+        return self._fitted[chain]
+
+    def after(self, chain: tuple[str, ...], progress: StepProgress) -> QuantizedNetwork:
+        """Return the network after a chain, which may be empty; raises as the methods do."""
+        if chain not in self._networks:
+            before, fitted = self.after(chain[:-1], progress), self.fitted(chain, progress)
+            self._networks[chain] = self._methods[chain[-1]].changed(before, fitted)
+        return self._networks[chain]
+
+    def farthest(self, progress: StepProgress, *, rewrites: bool = True) -> tuple[str, ...]:
+        """Return the longest chain that the network allows; operators are rewritten if wanted."""
+        done: tuple[str, ...] = ()
+        for step in ("rewrites", "equalization") if rewrites else ("equalization",):
+            with suppress(UserError):  # nothing to rewrite, or no channels to scale
+                self.after((*done, step), progress)
+                done = (*done, step)
+        return (*done, *IN_PLACE)
+
+    def candidate(
+        self, chain: tuple[str, ...], progress: StepProgress, details: CandidateDetails = NO_DETAILS
+    ) -> RepairCandidate:
+        """Return the network after a chain as a candidate; raises as the methods do."""
+        return RepairCandidate("+".join(chain), self.after(chain, progress).content, None, details)
+
+    def plan(self, chain: str, method: str, effort: Effort = Effort.SECONDS) -> CandidatePlan:
+        """Return the plan of that candidate of a method."""
+        steps = tuple(chain.split("+"))
+        return CandidatePlan(chain, method, lambda told: (self.candidate(steps, told),), effort)

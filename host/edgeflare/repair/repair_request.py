@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from edgeflare.record.json_types import Count, CountFromOne
-from edgeflare.repair.builtin_methods import Target
+from edgeflare.record.request import Option
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
-from edgeflare.repair.repair_method import method_kind
+from edgeflare.repair.shift_details import Mixture
+
+Target = Literal["float", "int8-only"]
+"""What the target computes: floats beside integers, or integers alone, as some accelerators do."""
 
 
 class RepairRequest(msgspec.Struct, frozen=True):
-    """What was asked; the settings of shifts are beside it, in `ShiftRequest`.
+    """What was asked.
 
     Attributes:
         method: one method, or "auto" for all that the limits allow.
@@ -35,6 +38,9 @@ class RepairRequest(msgspec.Struct, frozen=True):
             for what each of them takes.
         steps: batches that "archrepair" trains each candidate with; null for 200.
         suspects: suspicious neurons by which it locates a block; null for 50.
+        rounds: searches of "shifts" from each seed for near-boundary inputs; null for 4.
+        mixture: the shares of inputs that "shifts" are fitted to and cross-validated by; null for
+            equal ones.
 
     """
 
@@ -52,6 +58,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
     slice: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
     steps: CountFromOne | None = None
     suspects: CountFromOne | None = None
+    rounds: CountFromOne | None = None
+    mixture: Annotated[Mixture | None, Option("--mixture")] = None
 
     @property
     def size_limit(self) -> CostLimit | None:
@@ -88,19 +96,6 @@ class RepairRequest(msgspec.Struct, frozen=True):
         if self.checkpoints:
             return "--checkpoints"
         return self.method if self.method == "archrepair" else None
-
-    def asks_for(self, method: str) -> bool:
-        """Whether a method is asked for, whatever the target and the file allow."""
-        return method == self.method or (self.method == "auto" and method_kind(method).automatic)
-
-    def allows(self, method: str) -> bool:
-        """Whether a method may be tried: it is asked for, and fits the target and the file."""
-        kind = method_kind(method)
-        return (
-            self.asks_for(method)
-            and (kind.in_place or not self.in_place)
-            and (kind.integers or self.target == "float")
-        )
 
 
 DEFAULT_REQUEST: Final = RepairRequest(

@@ -13,9 +13,9 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.python_callable import is_callable
-from edgeflare.repair.builtin_methods import METHODS
 from edgeflare.repair.fitting.onnx_network import is_onnx, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
+from edgeflare.repair.repair_methods import METHODS, allows_shifts, method_of
 from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from edgeflare.replay.past_run import PastRun
 
@@ -45,12 +45,13 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
         )
     if request.method == "shifts":
         _require_image_classifier(pair.interface, pair.name)
-    if request.method in METHODS and METHODS[request.method].differentiates:
+    method = None if request.method == "auto" else method_of(request.method)
+    if method is not None and method.differentiates:
         from edgeflare.whitebox import array_library  # noqa: F401, PLC0415 - refuses without jax
     if request.method == "shifts" or shifts_alone(pair, past, request):
         return None
     if not _has_float_file(pair):
-        *some, last = (name for name, kind in METHODS.items() if kind.fitted)
+        *some, last = METHODS
         raise UserError(
             f"the original {pair.original} is no .tflite or .onnx file, and {', '.join(some)} and"
             f" {last} are fitted to its weights: --method shifts repairs a run without them"
@@ -150,7 +151,7 @@ def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bo
 
 def tries_shifts(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:
     """Whether shifts are among the candidates: of runs of image classifiers, where allowed."""
-    return past is not None and request.allows("shifts") and is_image_classifier(pair.interface)
+    return past is not None and allows_shifts(request) and is_image_classifier(pair.interface)
 
 
 def _has_float_file(pair: Pair) -> bool:

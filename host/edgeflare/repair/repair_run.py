@@ -27,8 +27,7 @@ from edgeflare.repair.candidate_choice import (
     surely_gains,
     verdict,
 )
-from edgeflare.repair.candidate_plans import candidate_plans, packages_of_others
-from edgeflare.repair.candidate_store import AskedShifts, RepairIdentity, StoredCandidates
+from edgeflare.repair.candidate_store import RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fit_inputs import fit_inputs, further_inputs, network_to_fit
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
@@ -45,7 +44,7 @@ from edgeflare.repair.judging.judgement_inputs import (
 from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
 from edgeflare.repair.judging.robustness import robustness
 from edgeflare.repair.precision.localization import residual
-from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate, ReportProgress
+from edgeflare.repair.repair_candidate import CandidatePlan, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import NO_LIMIT
 from edgeflare.repair.repair_document import (
     OfferedCandidate,
@@ -55,6 +54,7 @@ from edgeflare.repair.repair_document import (
     RepairedModel,
     TriedCandidate,
 )
+from edgeflare.repair.repair_methods import candidate_plans, packages_of_others
 from edgeflare.repair.repair_output import (
     MODEL,
     ORIGINAL,
@@ -65,7 +65,7 @@ from edgeflare.repair.repair_output import (
 )
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
-from edgeflare.repair.shifts.shift_candidate import ShiftRequest, shift_maker
+from edgeflare.repair.shifts.shift_candidate import shift_plan
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice
@@ -110,7 +110,6 @@ def repair_pair(
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
-    shifts: ShiftRequest,
     folder: Path,
     progress: ReportProgress,
     *,
@@ -128,7 +127,6 @@ def repair_pair(
             the pair itself.
         profiles: the devices.
         request: the settings.
-        shifts: the settings of shifts.
         folder: where candidates are stored; see `StoredCandidates`.
         progress: is called as the steps go on.
         resume: whether candidates that the folder holds were tried already.
@@ -145,10 +143,10 @@ def repair_pair(
         opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
         require_seeds(pair.name, len(opened.seeds))
         fresh = fresh_seeds(opened, request)
-        about = repair_identity(opened, past, request, shifts)
+        about = repair_identity(opened, past, request)
         stored = StoredCandidates(folder, about, resume=resume)
         try:
-            return _repaired(opened, past, request, shifts, original, fresh, stored, progress)
+            return _repaired(opened, past, request, original, fresh, stored, progress)
         except UserError:
             if not resume:
                 stored.remove()
@@ -206,7 +204,6 @@ def _repaired(
     opened: OpenedPair,
     past: PastRun | None,
     request: RepairRequest,
-    shifts: ShiftRequest,
     original: bytes | None,
     fresh: Seeds | None,
     stored: StoredCandidates,
@@ -223,18 +220,18 @@ def _repaired(
     )
     if fresh is not None:
         judge[FRESH] = fresh_set(opened, fresh)
-    makers: list[CandidateMaker] = []
+    plans: list[CandidatePlan] = []
     localized = None
     if original is not None:
         network = network_to_fit(opened, original, inputs, ids, rng)
         further = further_inputs(opened, original, labels, split, request.rng_seed)
         network = replace(network, further=further)
         localized = residual(network)
-        makers += [candidate_plan.of(network) for candidate_plan in candidate_plans(request)]
+        plans += candidate_plans(request, network)
     if past is not None and tries_shifts(opened.pair, past, request):
-        makers.append(shift_maker(past, opened, split.fit, shifts, request.rng_seed))
+        plans.append(shift_plan(past, opened, split.fit, request))
     choice = CandidateChoice(opened, request, choose, stored, progress)
-    made, pair = choice.best(makers), opened.pair
+    made, pair = choice.best(plans), opened.pair
     document = RepairDocument(
         edgeflare=__version__,
         pair=PairToRepair.of(pair),
@@ -355,7 +352,7 @@ def _on_devices(
 
 
 def repair_identity(
-    opened: OpenedPair, past: PastRun | None, request: RepairRequest, shifts: ShiftRequest
+    opened: OpenedPair, past: PastRun | None, request: RepairRequest
 ) -> RepairIdentity:
     """Return what has to be the same where a repair goes on."""
     return RepairIdentity(
@@ -366,6 +363,5 @@ def repair_identity(
         devices=tuple(device.provenance for device in opened.devices),
         host=describe_host(opened.pair.original),
         request=request,
-        shifts=AskedShifts(shifts.rounds, shifts.mixture),
         packages=packages_of_others(request),
     )

@@ -15,11 +15,11 @@ from edgeflare.errors import UserError
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
+from edgeflare.repair.repair_methods import candidate_plans
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import judged, outputs, require_progress, untold
@@ -112,8 +112,9 @@ def test_probabilities_come_nearer_to_the_original_on_every_kernel_set(kernels: 
 
 
 def test_candidates_are_the_rewrites_alone_and_before_all_that_fits_in_place() -> None:
-    (plan,) = candidate_plans(structs.replace(DEFAULT_REQUEST, method="rewrites"))
-    made = plan.make(network(), untold)
+    request = structs.replace(DEFAULT_REQUEST, method="rewrites")
+    (plan,) = candidate_plans(request, network())
+    made = plan.make(untold)
     assert [one.name for one in made] == [
         "rewrites",
         "rewrites+ranges",

@@ -16,7 +16,7 @@ from msgspec import structs
 from edgeflare.errors import UserError
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.page import Facts, Section, Sentences, Table
-from edgeflare.repair.builtin_methods import CandidateDetails
+from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.repair_page import repair_page

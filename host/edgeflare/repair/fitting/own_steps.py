@@ -26,7 +26,7 @@ from edgeflare.diagnose.tensor_ties import (
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.builtin_methods import Rewrite
+from edgeflare.repair.candidate_details import Rewrite
 from edgeflare.repair.fitting.activation_ranges import fit_groups
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 

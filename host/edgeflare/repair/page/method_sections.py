@@ -1,9 +1,8 @@
-"""The sections of a repair's page that single methods fill: by labels, shifts and precision."""
+"""The sections of a repair's page that single methods fill: shifts and precision."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,154 +10,15 @@ import msgspec
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details
 from edgeflare.pages.page import Block, Facts, Section, Sentences, Table
-from edgeflare.repair.judging.fairness import Fairness
-from edgeflare.repair.labelled_details import (
-    MEAN_OF_BOTH,
-    CheckpointRepair,
-    FairnessRepair,
-    LabelledRow,
-    RightUnderAttack,
-)
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
 from edgeflare.statistics.bootstrap import Estimate
-
-_FAIR = (
-    "SPD: how much more often the favourable label, the last class, is given in the first group;"
-    " AAOD: the mean size of that among inputs without and with that label; EOD: that among inputs"
-    " with it. The first group has the lesser value of the attribute. distilled-mean learns the"
-    " mean of both answers, without slices."
-)
-
-_TAUGHT = (
-    "dare tunes the layer before the last towards the surest right checkpoint's; dare-by-labels"
-    " learns the labels of the same seeds, and plain those of all, without checkpoints. plain is"
-    " taken unless another one is right under every attack on surely more of the seeds that choose."
-    " Inputs are attacked by the original's gradient,"
-)
-
-_FAIR_SETS = {
-    "choose": "On the seeds that fit and choose",
-    "judge": "On the seeds that judge",
-    "fresh": "On fresh inputs",
-}
 
 _REPAIRERS = (
     "Shares of the held-out inputs, a fifth of the seeds at a time. Net: by how many points"
     " deviations fall over triggers, agreeing inputs and seeds. As they come: deviations after over"
     " those before, on inputs that are sampled without the original."
 )
-
-
-def fairness_section(document: RepairDocument, made: FairnessRepair) -> Section:
-    """Return the accuracy and the fairness of each candidate, on each part of the inputs."""
-    figures = ("rows", "accuracy", "SPD", "AAOD", "EOD")
-    tables = part_tables(_FAIR_SETS, ("model", *figures), made.rows, _fairness_cells)
-    devices = Table(
-        title=f"{document.chosen} on the devices, on the seeds that judge",
-        header=("device", *figures),
-        rows=[(device.device, *_fairness_cells(device.judge)) for device in made.devices],
-    )
-    columns = ", ".join(map(str, made.columns))
-    said = [
-        f"{document.seeds}.",
-        f"Attribute: column {columns}.",
-        *_without_training(document, made),
-    ]
-    return Section(
-        id="fairness", title="Fairness", words=_FAIR, blocks=[Sentences(said), *tables, devices]
-    )
-
-
-def checkpoint_section(document: RepairDocument, made: CheckpointRepair) -> Section:
-    """Return how often each candidate is right, as it is and under attack, by part."""
-    row = made.rows[0].choose
-    figures = ("inputs", "right", "attacked", *row.kept)
-    devices = Table(
-        title=f"{document.chosen} on the devices, on the seeds that judge",
-        header=("device", *figures),
-        rows=[(device.device, *_attacked_cells(device.judge, row)) for device in made.devices],
-    )
-    teachers = Table(
-        title="Checkpoints",
-        header=("file", "teaches"),
-        rows=[(PurePath(row.file).name, f"{row.taught:,}") for row in made.checkpoints],
-        note="Seeds that fit, of which it gives the true label with more confidence than all others"
-        " and the model before.",
-    )
-    titles = {**_FAIR_SETS, "choose": "On the seeds that choose"}
-    tables = part_tables(
-        titles, ("model", *figures), made.rows, lambda found: _attacked_cells(found, row)
-    )
-    return Section(
-        id="checkpoints",
-        title="Checkpoints",
-        words=f"{_TAUGHT} within {made.radius:g} levels.",
-        blocks=[Sentences([f"{document.seeds}."]), *tables, devices, teachers],
-    )
-
-
-def _attacked_cells(found: RightUnderAttack, like: RightUnderAttack) -> tuple[str, ...]:
-    kept = (found.kept.get(attack) for attack in like.kept)
-    return (
-        f"{found.inputs:,}",
-        f"{found.accuracy:.2%}",
-        f"{found.attacked:,}",
-        *("–" if count is None else f"{count:,}" for count in kept),
-    )
-
-
-def part_tables(
-    titles: Mapping[str, str],
-    header: Sequence[str],
-    rows: Sequence[LabelledRow[Any]],
-    cells: Callable[[Any], tuple[str, ...]],
-) -> list[Table]:
-    """Return a table for each part of the inputs, with a row for each model.
-
-    Args:
-        titles: title of each part's table, by the name of the part's figures in a row.
-        header: headings, that of the models' names first.
-        rows: figures of the models.
-        cells: makes the cells behind a model's name of its figures on a part.
-
-    """
-    return [
-        Table(
-            title=title,
-            header=header,
-            rows=[
-                (row.name, *cells(found))
-                for row in rows
-                if (found := getattr(row, part)) is not None
-            ],
-        )
-        for part, title in titles.items()
-    ]
-
-
-def _without_training(document: RepairDocument, made: FairnessRepair) -> Iterator[str]:
-    """Yield that the mean of both answers has no more bias than the chosen model, where so."""
-    rows = {row.name: row for row in made.rows}
-    mean, chosen = rows[MEAN_OF_BOTH], rows.get(document.chosen or "")
-    if chosen is None:
-        return
-    sides = [(mean.judge, chosen.judge), (mean.fresh, chosen.fresh)]
-    if all(plain.bias <= other.bias for plain, other in sides if plain and other):
-        yield (
-            "The mean of the model's answers to an input with either value of the attribute does as"
-            " well, without any training, in twice the time."
-        )
-
-
-def _fairness_cells(one: Fairness) -> tuple[str, ...]:
-    return (
-        f"{one.rows:,}",
-        f"{one.accuracy:.2%}",
-        f"{one.spd:+.3f}",
-        f"{one.aaod:.3f}",
-        f"{one.eod:+.3f}",
-    )
 
 
 def repairers_section(document: RepairDocument) -> Section:

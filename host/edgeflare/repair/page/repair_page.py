@@ -14,12 +14,10 @@ from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sent
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
 from edgeflare.repair.judging.judgement_inputs import SetName
 from edgeflare.repair.judging.repair_examples import FOLDER, ChangeKind
-from edgeflare.repair.page.architecture_sections import architecture_sections
+from edgeflare.repair.page.labelled_sections import labelled_sections
 from edgeflare.repair.page.method_sections import (
     blamed_section,
-    checkpoint_section,
     details_section,
-    fairness_section,
     ratio_text,
     repairers_section,
 )
@@ -144,16 +142,8 @@ def _offer(document: RepairDocument, offered: OfferedCandidate, tried: TriedCand
 
 
 def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Section]:
-    if document.fairness is not None:
-        yield fairness_section(document, document.fairness)
-        yield _asked(document)
-        return
-    if document.architecture is not None:
-        yield from architecture_sections(document, document.architecture)
-        yield _asked(document)
-        return
-    if document.checkpoints is not None:
-        yield checkpoint_section(document, document.checkpoints)
+    if by_labels := list(labelled_sections(document)):
+        yield from by_labels
         yield _asked(document)
         return
     yield _candidates(document)

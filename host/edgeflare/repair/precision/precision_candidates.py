@@ -22,8 +22,8 @@ import numpy as np
 from msgspec import structs
 
 from edgeflare.errors import UserError
+from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import Rewritten
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import blocks_of, operator_errors, operators_of
 from edgeflare.repair.precision.localization import (
@@ -45,7 +45,7 @@ from edgeflare.repair.precision_details import (
     PrecisionDetails,
     PrecisionStep,
 )
-from edgeflare.repair.repair_candidate import StepProgress
+from edgeflare.repair.repair_candidate import RepairCandidate, StepProgress
 
 _AT_ONCE = 4
 """Blocks that are tried at a step, those first in the ranking."""
@@ -64,29 +64,16 @@ LOCALIZED_WITH = 128
 """Inputs by which operators are compared with the original's, at most half of them deviating."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionCandidate:
-    """A point of the path.
-
-    Attributes:
-        name: "float-2" for two blocks in float.
-        made: file of the point.
-        details: precision and promoted blocks; of the first candidate what the search found, too.
-
-    """
-
-    name: str
-    made: Rewritten
-    details: PrecisionDetails
-
-
 def precision_candidates(
     network: QuantizedNetwork,
     fitted: QuantizedNetwork,
     rounded: Sequence[RoundedLayer],
     progress: StepProgress,
-) -> list[PrecisionCandidate]:
+) -> list[RepairCandidate]:
     """Search the blocks to promote, and return the points of the path.
+
+    Each is named by its precision and how many blocks have it, "float-2"; the first one's details
+    say what the search found, too.
 
     Args:
         network: as it came; its blocks are blamed.
@@ -94,9 +81,6 @@ def precision_candidates(
         rounded: layers of the original with the weights that promoted blocks have in float.
         progress: is told how many files are measured, and of about how many; first of those that
             localize, and then of those of the search.
-
-    Returns:
-        At least one candidate.
 
     Raises:
         UserError: nothing can be promoted, or promoting nothing gains.
@@ -113,32 +97,42 @@ def precision_candidates(
     if before is None or not path:
         raise UserError("no block gains on the inputs to fit with where it is computed in float")
 
-    def searched(details: PrecisionDetails) -> PrecisionDetails:
-        return structs.replace(
-            details,
-            blocks=blocks,
-            scores={
-                way: {name: number if isfinite(number) else None for name, number in of.items()}
-                for way, of in scores.items()
-            },
-            blamed={
-                way: None if (worst := blamed(blocks, of)) is None else worst.name
-                for way, of in scores.items()
-            },
-            path=tuple(map(_described, path)),
-        )
-
     points = path_points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(point, "float") for point in points]
     wanted += [(point, "int16") for point in points[:INT16_POINTS]]
-    candidates = (
-        _candidate(models, promoted_model, precision) for promoted_model, precision in wanted
+    details = PrecisionDetails(
+        blocks=blocks,
+        scores={
+            way: {name: number if isfinite(number) else None for name, number in of.items()}
+            for way, of in scores.items()
+        },
+        blamed={
+            way: None if (worst := blamed(blocks, of)) is None else worst.name
+            for way, of in scores.items()
+        },
+        path=tuple(map(_described, path)),
+        precision="float",
+        promoted=(),
     )
-    made = [candidate for candidate in candidates if candidate is not None]
-    return [
-        replace(precision_candidate, details=searched(precision_candidate.details))
-        for precision_candidate in made[:1]
-    ] + made[1:]
+    return list(_candidates(models, wanted, details))
+
+
+def _candidates(
+    models: PromotedModels,
+    wanted: Sequence[tuple[PromotedModel, Precision]],
+    details: PrecisionDetails,
+) -> Iterator[RepairCandidate]:
+    """Yield points as candidates, but for those that the quantizer does not make."""
+    for point, precision in wanted:
+        try:
+            made = models.made(point.blocks, precision)
+        except UserError:
+            continue
+        promoted = tuple(block.name for block in point.blocks)
+        details = structs.replace(details, precision=precision, promoted=promoted)
+        name, said = f"{precision}-{len(promoted)}", CandidateDetails(precision=details)
+        yield RepairCandidate(name, made.content, made.recipe, said)
+        details = PrecisionDetails(precision=precision, promoted=promoted)
 
 
 def localized_scores(
@@ -205,19 +199,6 @@ def path_points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[P
         ),
         last,
     ]
-
-
-def _candidate(
-    models: PromotedModels, point: PromotedModel, precision: Precision
-) -> PrecisionCandidate | None:
-    """Return a point as a candidate; None where the quantizer does not make it."""
-    try:
-        made = models.made(point.blocks, precision)
-    except UserError:
-        return None
-    promoted = tuple(block.name for block in point.blocks)
-    name = f"{precision}-{len(promoted)}"
-    return PrecisionCandidate(name, made, PrecisionDetails(precision=precision, promoted=promoted))
 
 
 def _described(step: _SearchStep) -> PrecisionStep:

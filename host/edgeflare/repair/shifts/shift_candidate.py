@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.models.model_file import read_model_file
-from edgeflare.repair.builtin_methods import CandidateDetails
+from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.repair_candidate import (
-    CandidateMaker,
+    CandidatePlan,
     NoCandidate,
     RepairCandidate,
     StepProgress,
 )
+from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.shift_details import (
     ABSTAINING,
     MIXTURE_ONLY,
@@ -78,41 +79,27 @@ _STANDALONE = "shifts.tflite"
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftRequest:
-    """The settings of shifts.
-
-    Attributes:
-        rounds: searches from each seed for near-boundary inputs.
-        mixture: the shares of inputs that shifts are fitted to and cross-validated by.
-
-    """
-
-    rounds: int = ROUNDS
-    mixture: Mixture = field(default_factory=Mixture)
-
-
-def shift_maker(
-    past: PastRun, opened: OpenedPair, rows: Rows, request: ShiftRequest, rng_seed: int
-) -> CandidateMaker:
-    """Return what makes the candidate by shifts.
+def shift_plan(
+    past: PastRun, opened: OpenedPair, rows: Rows, request: RepairRequest
+) -> CandidatePlan:
+    """Return the plan of the candidate by shifts.
 
     Args:
         past: the run.
         opened: pair of the run with all seeds that it had, and the devices to ask.
         rows: positions of the seeds to fit with.
         request: the settings.
-        rng_seed: seed of the generators of all that is drawn.
 
     """
 
     def make(progress: StepProgress) -> Sequence[RepairCandidate]:
-        return (_candidate(run_to_repair(past, opened, rows, rng_seed), request, progress),)
+        run = run_to_repair(past, opened, rows, request.rng_seed)
+        return (_candidate(run, request, progress),)
 
-    return CandidateMaker(SHIFTS, "shifts", make)
+    return CandidatePlan(SHIFTS, "shifts", make)
 
 
-def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) -> RepairCandidate:
+def _candidate(run: RunToRepair, request: RepairRequest, progress: StepProgress) -> RepairCandidate:
     """Fit shifts to a run, and append them to its compressed model.
 
     Raises:
@@ -127,13 +114,14 @@ def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) 
     model = read_model_to_repair(content, str(path))
     require_probabilities(run.decoder, str(path))
     run_inputs = evaluate_run_inputs(run)
-    boundary_set = gather(run, run_inputs, request.rounds, progress)
-    training = training_inputs(run_inputs, boundary_set, request.mixture)
+    rounds = ROUNDS if request.rounds is None else request.rounds
+    boundary_set = gather(run, run_inputs, rounds, progress)
+    training = training_inputs(run_inputs, boundary_set, request.mixture or Mixture())
     effects = shift_effects(training)
     repairers = evaluate(training, effects, progress)
     fitted = fit(effects, fold_rows(training.folds(0)))
     details = ShiftDetails(
-        inputs=_inputs(run_inputs, boundary_set, training, request.rounds),
+        inputs=_inputs(run_inputs, boundary_set, training, rounds),
         queries=ShiftQueries(
             2 * (len(run_inputs.triggers) + run_inputs.not_reproduced), boundary_set.queries
         ),
