@@ -20,10 +20,10 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.activation_ranges import fit_ranges, logit_range, summand_range
-from edgeflare.repair.fitting.biases import fit_biases
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_restoration import restore_weights
+from edgeflare.repair.methods.bias import fit_biases
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (
     NETS,

@@ -27,12 +27,12 @@ from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
-    fit_calibration,
     float_operators,
     int16_operators,
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
+from edgeflare.repair.methods.calibration import fit_calibration
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import Net, judged, require_progress, untold
 from operator_chain import ChainStep, write_tflite

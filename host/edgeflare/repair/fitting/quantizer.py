@@ -11,7 +11,7 @@ them. Other files load with some kernels and not with others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -148,29 +148,6 @@ def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Re
     if _makes_an_output(network.original_graph, chosen.values()):
         rules.append(_integer(_EACH, "OUTPUT", 16))
     return _rewritten(model, tuple(rules))
-
-
-def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
-    """Return the original, quantized in 8 bits anew.
-
-    Activations have the range of their values on the inputs to fit with, the model's own inputs and
-    outputs too, and weights a scale for each channel, whatever the compressed model has.
-
-    Args:
-        network: its compressed model computes in 8 bits.
-        progress: is told that nothing is done, and that all is.
-
-    Raises:
-        UserError: the compressed model has its weights alone in 8 bits, or is compressed otherwise.
-        RewritingFailed: the library does not rewrite the network so.
-
-    """
-    if not computes_in_8_bits(network.graph):
-        raise UserError("the compressed model has its weights alone in 8 bits: nothing is ranged")
-    progress(0, 1)
-    made = compressed_as(network.content, network.original, network.original_rows)
-    progress(1, 1)
-    return made.content
 
 
 def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic]) -> Rewritten:

@@ -108,19 +108,15 @@ class StepwiseExecution:
     values on all inputs.
     """
 
-    def __init__(
-        self, graph: Graph, rows: NDArray[np.generic], kernels: Kernels = "builtin"
-    ) -> None:
-        """Begin before the first operator.
+    def __init__(self, graph: Graph, rows: NDArray[np.generic]) -> None:
+        """Begin before the first operator; the built-in kernels execute the network.
 
         Args:
             graph: graph of the network.
             rows: inputs as `pack_rows` makes them, (n, ...), n at least 1.
-            kernels: the host's kernels that execute it.
 
         """
         self._values = network_inputs(graph, rows)
-        self._kernels = kernels
         self._executed = 0
 
     def advance(self, graph: Graph, until: int) -> None:
@@ -153,7 +149,7 @@ class StepwiseExecution:
         given = [self._values[tensor] for tensor in part.inputs]
         count = len(given[0])
         made: list[NDArray[np.generic]] = []
-        with HostProbe(part.content, self._kernels) as probe:
+        with HostProbe(part.content, "builtin") as probe:
             for number in range(count):
                 try:
                     outputs = probe.run([values[number] for values in given])

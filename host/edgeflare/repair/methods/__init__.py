@@ -1,5 +1,6 @@
 """The methods of repair, one file each; `repair_methods` has them in their order.
 
-A file says what its method does to the compressed model and which candidates it makes, and calls
-what fits: `fitting`, `precision`, `post_training`.
+A file says what its method does to the compressed model and which candidates it makes, and has what
+fits and writes, as far as no other method needs that: the rest is in `fitting`, `precision` and
+`post_training`.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from edgeflare.errors import UserError
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import fit_calibration
+from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
 from edgeflare.repair.repair_candidate import CandidatePlan, StepProgress
 from edgeflare.repair.repair_method import FitChains, RepairMethod
 
@@ -22,3 +23,26 @@ class Calibration(RepairMethod):
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
         """Return a plan alone, and one with new ranges behind."""
         return [chains.plan(chain, name) for chain in (name, f"{name}+ranges")]
+
+
+def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
+    """Return the original, quantized in 8 bits anew.
+
+    Activations have the range of their values on the inputs to fit with, the model's own inputs and
+    outputs too, and weights a scale for each channel, whatever the compressed model has.
+
+    Args:
+        network: its compressed model computes in 8 bits.
+        progress: is told that nothing is done, and that all is.
+
+    Raises:
+        UserError: the compressed model has its weights alone in 8 bits, or is compressed otherwise.
+        RewritingFailed: the library does not rewrite the network so.
+
+    """
+    if not computes_in_8_bits(network.graph):
+        raise UserError("the compressed model has its weights alone in 8 bits: nothing is ranged")
+    progress(0, 1)
+    made = compressed_as(network.content, network.original, network.original_rows)
+    progress(1, 1)
+    return made.content

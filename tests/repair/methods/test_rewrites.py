@@ -16,9 +16,9 @@ from edgeflare.models.quantized_range import QuantizedRange, least_error_range, 
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
-from edgeflare.repair.fitting.own_steps import OwnSteps, give_own_steps
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
+from edgeflare.repair.methods.rewrites import OwnSteps, give_own_steps
 from edgeflare.repair.repair_methods import candidate_plans
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare_protos.kernel_sets import Kernels

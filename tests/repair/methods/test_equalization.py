@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
-from edgeflare.repair.fitting.channel_equalization import equalize_channels
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import captured
+from edgeflare.repair.methods.equalization import equalize_channels
 from fitted_networks import JudgedNetwork, Net, judged, outputs, structure, untold
 from operator_chain import ChainStep, write_tflite
 from tampering import InterpreterProbe
