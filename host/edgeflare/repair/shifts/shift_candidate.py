@@ -202,14 +202,8 @@ def _shifts(fitted: Fitted) -> FoundShifts:
     )
 
 
-@dataclass(slots=True)
-class _ChangeCounts:
-    """In how many of the splits the repairer changed whether each input deviates."""
-
-    triggers: NDArray[np.float64]
-    agreeing: NDArray[np.float64]
-    seeds: NDArray[np.float64]
-    sampled: NDArray[np.float64]
+_Changes = dict[str, NDArray[np.float64]]
+"""In how many of the splits a repairer changed whether each input deviates, by kind."""
 
 
 def evaluate(
@@ -226,8 +220,10 @@ def evaluate(
         progress: is called with the number of folds that are done, and that of all.
 
     """
-    parts = (inputs.triggers, inputs.agreeing, inputs.seeds, inputs.sampled)
-    counts = {name: _ChangeCounts(*(np.zeros(len(part)) for part in parts)) for name in REPAIRERS}
+    judged_by = {kind: inputs.kinds[kind] for kind in ("triggers", "agreeing", "seeds", "sampled")}
+    counts: dict[str, _Changes] = {
+        name: {kind: np.zeros(len(part)) for kind, part in judged_by.items()} for name in REPAIRERS
+    }
     progress(0, SPLITS * FOLDS)
     for number, (split, fold) in enumerate(product(range(SPLITS), range(FOLDS)), 1):
         folds = inputs.folds(split)
@@ -243,11 +239,8 @@ def evaluate(
             SHIFTS: labels_of(shifts),
         }
         for name, repair in repairs.items():
-            changed = counts[name]
-            _count_changes(repair, inputs.triggers, folds.triggers == fold, changed.triggers)
-            _count_changes(repair, inputs.agreeing, folds.agreeing == fold, changed.agreeing)
-            _count_changes(repair, inputs.seeds, folds.seeds == fold, changed.seeds)
-            _count_changes(repair, inputs.sampled, folds.sampled == fold, changed.sampled)
+            for kind, part in judged_by.items():
+                _count_changes(repair, part, folds[kind] == fold, counts[name][kind])
         progress(number, SPLITS * FOLDS)
     return {name: _judged(inputs, changed) for name, changed in counts.items()}
 
@@ -265,18 +258,18 @@ def _count_changes(
     changed[rows] += (repair(held_out) != held_out.originals) != held_out.deviating
 
 
-def _judged(inputs: TrainingInputs, counts: _ChangeCounts) -> JudgedRepairer:
+def _judged(inputs: TrainingInputs, counts: _Changes) -> JudgedRepairer:
     ones = np.ones(len(inputs.triggers))
     mixture_counts = count_mixture(
         np.unique(inputs.seeds.seed_ids),
         (
-            (inputs.triggers.seed_ids, ones, counts.triggers / SPLITS),
-            (inputs.agreeing.seed_ids, inputs.weights(), counts.agreeing / SPLITS),
-            (inputs.seeds.seed_ids, ones, counts.seeds / SPLITS),
+            (inputs.triggers.seed_ids, ones, counts["triggers"] / SPLITS),
+            (inputs.agreeing.seed_ids, inputs.weights(), counts["agreeing"] / SPLITS),
+            (inputs.seeds.seed_ids, ones, counts["seeds"] / SPLITS),
         ),
     )
     before = inputs.sampled.deviating
-    changed = counts.sampled / SPLITS
+    changed = counts["sampled"] / SPLITS
     unled_mended = float(changed[before].sum())
     unled_broken = float(changed[~before].sum())
     after = float(before.sum()) - unled_mended + unled_broken

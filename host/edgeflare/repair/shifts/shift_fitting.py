@@ -21,7 +21,7 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
 from edgeflare.repair.shifts.shifts import STEP, Shifts
-from edgeflare.repair.shifts.training_inputs import FoldSplit, TrainingInputs, match
+from edgeflare.repair.shifts.training_inputs import TrainingInputs, match
 
 STRENGTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Standard deviations by which a net has to exceed zero."""
@@ -261,10 +261,9 @@ def shift_effects(training: TrainingInputs) -> ShiftEffects:
     return ShiftEffects(inputs, pairs, pair, gains, mixed)
 
 
-def fold_rows(folds: FoldSplit) -> Labels:
+def fold_rows(folds: Mapping[str, Labels]) -> Labels:
     """Return the fold of each input, in the order of `shift_effects`."""
-    kinds = (folds.triggers, folds.near_deviating, folds.agreeing, folds.seeds, folds.sampled)
-    return np.concatenate(kinds)
+    return np.concatenate(list(folds.values()))
 
 
 def changes_by_shift(

@@ -8,7 +8,7 @@ and the side of the boundary (whether the device still gives the label of the se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,43 +66,21 @@ class TrainingInputs:
         """Return weights that give agreeing inputs the distribution of the run's triggers."""
         return match(self.triggers, self.agreeing)
 
-    def folds(self, split: int) -> FoldSplit:
-        """Return the fold of each input."""
+    @property
+    def kinds(self) -> dict[str, Samples]:
+        """The inputs of each kind, by its name here."""
+        kinds = "triggers", "near_deviating", "agreeing", "seeds", "sampled"
+        return {kind: getattr(self, kind) for kind in kinds}
+
+    def folds(self, split: int) -> dict[str, Labels]:
+        """Return the fold of each input, by its kind."""
         assigned = assign_folds(self.seeds.seed_ids, self.seeds.originals, split)
-        return FoldSplit(
-            *(
-                fold_of(part.seed_ids, assigned)
-                for part in (
-                    self.triggers,
-                    self.seeds,
-                    self.agreeing,
-                    self.near_deviating,
-                    self.sampled,
-                )
-            )
-        )
+        return {kind: fold_of(part.seed_ids, assigned) for kind, part in self.kinds.items()}
 
-    def part(self, folds: FoldSplit, inside: Callable[[Labels], Mask]) -> TrainingInputs:
+    def part(self, folds: Mapping[str, Labels], inside: Callable[[Labels], Mask]) -> TrainingInputs:
         """Return the inputs in the folds for which `inside` is true."""
-        return TrainingInputs(
-            self.triggers.take(inside(folds.triggers)),
-            self.seeds.take(inside(folds.seeds)),
-            self.agreeing.take(inside(folds.agreeing)),
-            self.near_deviating.take(inside(folds.near_deviating)),
-            self.sampled.take(inside(folds.sampled)),
-            self.mixture,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class FoldSplit:
-    """The fold of each input."""
-
-    triggers: Labels
-    seeds: Labels
-    agreeing: Labels
-    near_deviating: Labels
-    sampled: Labels
+        kept = {kind: part.take(inside(folds[kind])) for kind, part in self.kinds.items()}
+        return TrainingInputs(**kept, mixture=self.mixture)
 
 
 def training_inputs(
