@@ -25,7 +25,6 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.near_boundary import mixtures
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.candidate_plans import candidate_plans
 from edgeflare.repair.fit_inputs import fit_inputs, further_inputs, network_to_fit
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared_set
@@ -37,6 +36,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     split_seeds,
 )
 from edgeflare.repair.repair_candidate import RepairCandidate
+from edgeflare.repair.repair_methods import candidate_plans
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import original_file
 from edgeflare.repair.repair_run import repair_plan
@@ -56,11 +56,11 @@ def main() -> int:
         for rng_seed in map(int, arguments.rng_seeds.split(",")):
             request = RepairRequest("auto", "float", False, "none", "none", None, rng_seed)
             network = network_of(opened, request)
-            for plan in candidate_plans(request):
+            for plan in candidate_plans(request, network):
                 if plan.name not in arguments.plans:
                     continue
                 begun = time.process_time()
-                made = plan.of(network).make(lambda _done, _of: None)
+                made = plan.make(lambda _done, _of: None)
                 seconds = (time.process_time() - begun) / len(made)
                 for candidate in made:
                     cells = row(opened, inputs, candidate, rng_seed, seconds)
