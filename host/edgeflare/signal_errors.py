@@ -59,39 +59,18 @@ def signal_errors(errors: Mapping[int, ErrorOf]) -> Iterator[None]:
     if not errors:
         yield
         return
-    held: list[BaseException] = []
-    deadline = 0.0
-    again, unraisable = _Again(), sys.unraisablehook
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal deadline
-        if not held:
-            if (error := errors[number](frame)) is None:
-                return
-            held.append(error)
-            deadline = time.monotonic() + _MOST_SECONDS
-        if may_raise(frame) or time.monotonic() > deadline:
-            raise held.pop()
-        again.ask(number)
-
-    def lose(lost: sys.UnraisableHookArgs) -> None:
-        if isinstance(lost.exc_value, KeyboardInterrupt):
-            held.append(lost.exc_value)
-            again.ask(next(iter(errors)))
-        else:
-            unraisable(lost)
-
-    before = {number: signal.signal(number, handle) for number in errors}
-    sys.unraisablehook = lose
+    handling = _Handling(errors)
+    before = {number: signal.signal(number, handling.handle) for number in errors}
+    unraisable, sys.unraisablehook = sys.unraisablehook, handling.lose
     try:
         yield
     finally:
-        again.end()
+        handling.again.end()
         sys.unraisablehook = unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
-    if held:
-        raise held.pop()
+    if handling.held is not None:
+        raise handling.held
 
 
 def handled_errors(*numbers: int) -> dict[int, ErrorOf]:
@@ -136,6 +115,46 @@ def _waits(frame: FrameType) -> bool:
     if frame.f_code is threading.Condition.wait.__code__:
         return "gotit" in frame.f_locals  # set before the block that takes the lock again
     return frame.f_code.co_name in _JOINING
+
+
+class _Handling:
+    """Raises the errors of signals where it may, and holds them back until then.
+
+    Attributes:
+        held: what is yet to be raised.
+        again: sends the signal until it is.
+
+    """
+
+    def __init__(self, errors: Mapping[int, ErrorOf]) -> None:
+        self.held: BaseException | None = None
+        self.again = _Again()
+        self._errors = errors
+        self._deadline = 0.0
+        self._unraisable = sys.unraisablehook
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Raise the error of a signal, or have the signal sent again."""
+        if self.held is None and (error := self._errors[number](frame)) is not None:
+            self._hold(error)
+        if self.held is None:
+            return
+        if may_raise(frame) or time.monotonic() > self._deadline:
+            held, self.held = self.held, None
+            raise held
+        self.again.ask(number)
+
+    def lose(self, lost: sys.UnraisableHookArgs) -> None:
+        """Hold what was raised where it could not be; tell of what is no KeyboardInterrupt."""
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            self._unraisable(lost)
+            return
+        self._hold(lost.exc_value)
+        self.again.ask(next(iter(self._errors)))
+
+    def _hold(self, error: BaseException) -> None:
+        self.held = error
+        self._deadline = time.monotonic() + _MOST_SECONDS
 
 
 class _Again:

@@ -32,7 +32,7 @@ from edgeflare_agent.runtime.worker_process import (
     fork_server_socket,
 )
 from posed_models import unary
-from processes import alive, fork_servers, workers
+from processes import alive, fork_servers, kill, workers
 
 pytestmark = pytest.mark.usefixtures("own_agents")
 
@@ -67,8 +67,7 @@ def test_a_server_that_is_killed_is_replaced_and_its_workers_go_on(int8_model: P
     with IsolatedModel.open(int8_model, OPTIONS) as old:
         expected = answer(old)
         before = own_servers()
-        for server in before:
-            os.kill(server, signal.SIGKILL)
+        kill(before)
         assert answer(old) == expected
         with IsolatedModel.open(int8_model, OPTIONS) as new:
             assert answer(new) == expected
@@ -147,6 +146,13 @@ def test_the_socket_for_a_child_is_there_as_long_as_it_is_needed() -> None:
         assert stat.S_ISSOCK(os.fstat(descriptor).st_mode)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+def test_a_server_that_was_lost_before_it_forked_here_is_replaced(int8_model: Path) -> None:
+    with fork_server_socket():  # for a child, which has had it fork
+        kill(own_servers())
+    with IsolatedModel.open(int8_model, OPTIONS) as model:
+        assert parent(model.worker_pid or 0) in own_servers()
 
 
 def test_the_end_of_a_process_is_seen_where_nobody_tells_of_it(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pytest
 from called_commands import EXAMPLE, call_here, completed, document_of, drawn_figures, refused
 from edgeflare.record.atomic_file import write_atomically
 from interrupted_commands import started
+from processes import agents, kill
 
 pytestmark = pytest.mark.slow
 
@@ -289,9 +290,7 @@ def test_a_device_that_is_lost_leaves_what_was_explained(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with slowly(run, tmp_path) as process:
         await_the_first(run)
-        for agent in _children(os.getpid(), "edgeflare_agent"):
-            with suppress(ProcessLookupError):  # its fork server ends with it
-                os.kill(agent, signal.SIGKILL)
+        kill(agents(os.getpid()))
         _, err = process.communicate(timeout=DEADLINE_SECONDS)
 
     assert process.returncode == 3, err
@@ -338,23 +337,3 @@ def test_a_finding_that_is_named_is_explained_whatever_is_left_over(complete: Pa
 def test_without_anything_left_all_is_explained_again(complete: Path) -> None:
     assert "more were explained before" not in call_here("explain", complete).out
     assert sorted(explained(complete)["findings"]) == found(complete)
-
-
-def _children(process: int, word: str) -> list[int]:
-    """Processes below one, whose command line has a word."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                stat = (entry / "stat").read_text()
-                line = (entry / "cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            parents[int(entry.name)] = (int(stat.rpartition(")")[2].split()[1]), line)
-    below, found = {process}, []
-    for _ in range(4):
-        below |= {pid for pid, (parent, _) in parents.items() if parent in below}
-    for pid in below - {process}:
-        if word in parents[pid][1]:
-            found.append(pid)
-    return found

@@ -330,14 +330,15 @@ def test_an_answer_that_waited_while_the_lease_was_lost_is_not_taken(
 
 
 def test_a_lease_that_ended_is_taken_again_where_nobody_else_has_it(
-    start_agent: Start, model: Path, images: Images, monkeypatch: pytest.MonkeyPatch
+    start_agent: Start, model: Path, images: Images
 ) -> None:
-    monkeypatch.setattr(agent_lease, "RENEWALS", 0.001)  # as if no renewal got through
-    address = start_agent("--lease-seconds", "1").address
+    address = start_agent("--lease-seconds", "2").address
     with connect(board(address)) as device:
         session = device.open(model)
         before = session.submit(images).result(PATIENT_SECONDS).outputs
-        time.sleep(1.5)
+        assert device._lease is not None
+        device._lease.suspend()  # as if no more renewal got through
+        time.sleep(2.5)
         with pytest.raises(DeviceLost, match="the lease of this call has ended"):
             session.submit(images).result(PATIENT_SECONDS)
         device.reopen()

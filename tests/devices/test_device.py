@@ -22,6 +22,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from processes import agents
 
 Images = NDArray[np.float32]
 Start = Callable[..., Any]
@@ -30,11 +31,8 @@ pytestmark = pytest.mark.slow
 
 
 def agent_of_this_process() -> int:
-    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    for pid in " ".join(path.read_text() for path in children).split():
-        if b"edgeflare_agent\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return int(pid)
-    raise AssertionError("no agent is running")
+    (agent,) = agents(os.getpid())
+    return agent
 
 
 def test_provenance_is_plain_json_and_telemetry_counts(model: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -30,7 +29,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare_agent.runtime import offered_kernel_sets
 from edgeflare_protos import agent_pb2 as wire
 from graph_writer import write_state_model
-from processes import workers
+from processes import kill, workers
 from tampering import COMPRESSED, example_input, run, whole
 
 Images = NDArray[np.float32]
@@ -212,8 +211,7 @@ def test_a_model_damaged_while_it_is_open_costs_a_reopening(
         before = store.stored.stat()
         store.damage()
         os.utime(store.stored, ns=(before.st_atime_ns, before.st_mtime_ns))
-        for pid in workers(store.agent.process.pid):
-            os.kill(pid, signal.SIGKILL)
+        kill(workers(store.agent.process.pid))
         with pytest.raises(DeviceLost, match="damaged in the store"):
             session.submit(images).result(200)
         board.reopen()

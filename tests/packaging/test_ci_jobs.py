@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from forked_commands import forked_edgeflare
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
 BRIEFLY = "--limit 60\n--undecided pass"
@@ -24,7 +26,8 @@ pytestmark = pytest.mark.slow
 def ran(
     script: str, folder: Path, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    programs = forked_edgeflare().parent, Path(sys.executable).parent
+    path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=folder,

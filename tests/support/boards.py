@@ -7,17 +7,16 @@ client another one.
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
 from free_port import free_port
+from processes import descendants, kill
 
 SSHD = "/usr/sbin/sshd"
 """Which wants to be called by its whole path, and is not on every user's PATH."""
@@ -87,9 +86,7 @@ class Board:
         """Cut all connections, without a word to the other side; return how many there were."""
         assert self._sshd is not None
         sessions = _sessions(self._sshd.pid)
-        for pid in sessions:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(sessions)
         return len(sessions)
 
     def connections(self) -> int:
@@ -98,9 +95,7 @@ class Board:
         return len(_sessions(self._sshd.pid))
 
     def kill_agents(self) -> None:
-        for pid in self.agents():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(self.agents())
 
     def agents(self) -> list[int]:
         """The processes of agents that this board runs, workers apart."""
@@ -170,13 +165,8 @@ class Board:
 
 def _sessions(listener: int) -> list[int]:
     """The processes of sshd below its listener."""
-    found = []
-    for children in Path(f"/proc/{listener}/task").glob("*/children"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            for pid in map(int, children.read_text().split()):
-                if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
-                    found += [*_sessions(pid), pid]
-    return found
+    below = reversed(descendants(listener))
+    return [pid for pid in below if _read(pid, "comm").startswith(b"sshd")]
 
 
 def _pids() -> list[int]:
@@ -184,8 +174,13 @@ def _pids() -> list[int]:
 
 
 def _words(pid: int) -> bytes:
+    words = _read(pid, "cmdline")
+    return words if b"edgeflare_agent" in words else b""
+
+
+def _read(pid: int, name: str) -> bytes:
+    """Return what a process tells; nothing once it has ended."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""
-    return words if b"edgeflare_agent" in words else b""

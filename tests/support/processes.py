@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 FORK_SERVER = b"edgeflare_agent.runtime.fork_server"
@@ -19,6 +21,16 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, and theirs."""
+    return [one for child in children(pid) for one in (child, *descendants(child))]
+
+
+def agents(pid: int) -> list[int]:
+    """Return the agents below a process that were not forked from one of the tests' own."""
+    return [one for one in descendants(pid) if b"edgeflare_agent" in _command(one).split(b"\0")]
+
+
 def workers(pid: int) -> list[int]:
     """Return the processes that run models for another one: those that its fork servers forked."""
     return [worker for server in fork_servers(pid) for worker in children(server)]
@@ -27,6 +39,13 @@ def workers(pid: int) -> list[int]:
 def fork_servers(pid: int) -> list[int]:
     """Return the processes that fork workers for another one."""
     return [one for one in children(pid) if FORK_SERVER in _command(one)]
+
+
+def kill(pids: Iterable[int]) -> None:
+    """Kill processes, of which some may have ended by themselves."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def alive(pid: int) -> bool:

@@ -97,7 +97,7 @@ class ForkServer:
 
     Attributes:
         surroundings: environment and folder of this process.
-        forked: whether it has ever forked a worker.
+        forked: whether it has ever forked a worker, or may have done so for another process.
 
     """
 
@@ -106,7 +106,7 @@ class ForkServer:
 
         Args:
             requests: a socket to ask it by, which others may use, too.
-            forked: whether it has ever forked a worker.
+            forked: whether it has ever forked one.
 
         """
         self.surroundings = surroundings()

@@ -226,9 +226,9 @@ def _forked_worker(launcher: Sequence[str], descriptors: Sequence[int]) -> Forke
             if forked is not None:
                 server.forked = True
                 return forked
-            if not server.forked:
-                _without.add(key)
-            if _servers.get(key) is server:
+            if _servers.get(key) is server:  # else another thread has let go of it meanwhile
+                if not server.forked:
+                    _without.add(key)
                 _forget(key)
     return None
 
@@ -253,6 +253,8 @@ def fork_server_socket() -> Iterator[int | None]:
         # One of its own, since another thread may let go of the server before the child has it.
         lost = server is None or server.socket.fileno() < 0
         own = None if server is None or lost else server.socket.dup()
+        if server is not None:
+            server.forked = True  # for the child, as far as is known here
     try:
         yield None if own is None else own.fileno()
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -28,7 +27,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator, Step
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
 from posed_models import NO_ACTIVATION, ROWS, addition, mixed_models, of_constants, posed, unary
-from processes import children
+from processes import agents, kill
 from wrapped_evaluators import WrappedEvaluator
 
 ArmOf = Callable[..., PackingArm]
@@ -273,9 +272,7 @@ def test_an_agent_that_was_killed_costs_no_answer(emulated: Device) -> None:
     models = mixed_models(12)
     with closing(PackingArm(DeviceOpener(emulated))) as arm:
         before = arm.run(models)
-        for pid in children(os.getpid()):
-            if "edgeflare_agent" in Path(f"/proc/{pid}/cmdline").read_text():
-                os.kill(pid, signal.SIGKILL)
+        kill(agents(os.getpid()))
         after = arm.run(models)
     for answer, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(answer.outputs[0], other.outputs[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -32,7 +31,7 @@ from edgeflare.devices.transports.emulated import (
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.record.folder_contents import BEGUN_LIST
-from processes import alive, children, fork_servers, workers
+from processes import agents, alive, children, descendants, fork_servers, kill, workers
 
 
 def profile(python: str | None = None) -> Profile:
@@ -110,7 +109,7 @@ def test_agent_and_fork_server_end_with_a_host_that_is_killed(tmp_path: Path) ->
 
 def test_ctrl_c_does_not_reach_the_agent() -> None:
     with EmulatedTransport(profile()):
-        (agent,) = agents()
+        (agent,) = agents(os.getpid())
         assert os.getsid(agent) != os.getsid(0)
 
 
@@ -166,7 +165,7 @@ def test_last_words_tell_how_the_agent_ended() -> None:
     transport = EmulatedTransport(profile())
     transport.open()
     assert transport.failure_reason() == ""
-    (agent,) = agents()
+    (agent,) = agents(os.getpid())
     os.kill(agent, signal.SIGKILL)
     transport.close()
     transport.close()
@@ -181,12 +180,10 @@ def test_the_agent_has_workers_from_the_fork_server_of_this_process_as_long_as_t
     with connect(find_profile("emulated-xnnpack")) as device:
         session = device.open(model)
         expected = session.submit(images).result(200)
-        (agent,) = agents()
+        (agent,) = agents(os.getpid())
         assert not children(agent)
-        servers, ended = fork_servers(os.getpid()), workers(os.getpid())
-        for pid in [*servers, *ended]:
-            with contextlib.suppress(ProcessLookupError):  # a worker of an earlier test ends itself
-                os.kill(pid, signal.SIGKILL)
+        # A worker of an earlier test ends itself.
+        kill([*fork_servers(os.getpid()), *workers(os.getpid())])
         again = session.submit(images).result(200)
         assert fork_servers(agent) == children(agent) != []
     np.testing.assert_array_equal(again.outputs, expected.outputs)
@@ -205,24 +202,6 @@ def test_another_interpreter_with_an_older_runtime(
             "2.14.0",
         )
     assert np.isfinite(answered.outputs).all()
-
-
-def descendants(pid: int) -> list[int]:
-    """The process ids of children, and of theirs."""
-    found = []
-    for child in children(pid):
-        found += [child, *descendants(child)]
-    return found
-
-
-def agents() -> list[int]:
-    """The agents below this process; a fork server, which may be left, runs another module."""
-    below = descendants(os.getpid())
-    return [pid for pid in below if b"edgeflare_agent" in command(pid).split(b"\0")]
-
-
-def command(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 @pytest.fixture
