@@ -77,7 +77,9 @@ def multiplicative_noise(image: Image, rng: np.random.Generator) -> Image:
 
 def with_gaussian_noise(image: Image, rng: np.random.Generator) -> Real:
     """Return x + N(0, SIGMA) for every entry x, as it falls: unrounded, unclipped."""
-    return image + rng.normal(0.0, SIGMA, image.shape)
+    noise = rng.normal(0.0, SIGMA, image.shape)
+    noise += image
+    return noise
 
 
 def with_multiplicative_noise(image: Image, rng: np.random.Generator) -> Real:
@@ -87,12 +89,18 @@ def with_multiplicative_noise(image: Image, rng: np.random.Generator) -> Real:
     """
     mean = rng.uniform(-0.5, 0.5)
     sigma = math.sqrt(rng.uniform(0.0, 0.05))
-    return image + image * rng.normal(mean, sigma, image.shape)
+    noise = rng.normal(mean, sigma, image.shape)
+    noise *= image
+    noise += image
+    return noise
 
 
 def clipped(real: Real) -> Image:
-    """Round to the nearest gray level and clip to 0 ... 255."""
-    return np.clip(np.rint(real), 0, 255).astype(np.uint8)
+    """Round to the nearest gray level and clip to 0 ... 255; `real` is changed."""
+    np.rint(real, out=real)
+    np.maximum(real, 0.0, out=real)
+    np.minimum(real, 255.0, out=real)
+    return real.astype(np.uint8)
 
 
 @operator("pixel-change")

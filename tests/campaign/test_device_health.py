@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
@@ -118,16 +118,15 @@ def open_answers(folder: Path, which: str = "1") -> dict[Any, Any]:
 def true_answers(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """All that sound devices are recorded to answer while the fixture's users fill it."""
     told: dict[Any, Any] = {}
-    write = RunJournal.write_answers
+    write = RunJournal.write_batch
 
-    def write_and_tell(self: RunJournal, answers: Iterable[AnswerRow]) -> None:
-        answers = list(answers)
+    def write_and_tell(self: RunJournal, answers: Sequence[AnswerRow]) -> None:
         for row in answers:
             key = f"{row.role} {row.seed_id} {row.n}"
             told.setdefault(key, (key, row.device))
         write(self, answers)
 
-    monkeypatch.setattr(RunJournal, "write_answers", write_and_tell)
+    monkeypatch.setattr(RunJournal, "write_batch", write_and_tell)
     return told
 
 

@@ -103,9 +103,11 @@ class _JournalRecord(ChainRecord):
         return self._context.health.canaries.due(queries, seed_ids)
 
     def write(self, answers: Sequence[ChainAnswer], further: Sequence[EvaluatedQuery]) -> None:
-        self._context.journal.write_answers(
-            to_row(self._reading, self._role, chain.seed_id, step, query.input, evaluated)
-            for chain, step, query, evaluated in answers
+        self._context.journal.write_batch(
+            [
+                to_row(self._reading, self._role, chain.seed_id, step, query.input, evaluated)
+                for chain, step, query, evaluated in answers
+            ]
         )
         self._context.health.canaries.record(answers[0].chain.seed_id, further)
 

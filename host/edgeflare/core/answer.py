@@ -95,7 +95,7 @@ class Answer:
         if a is None or b is None:
             return None
         p, q = self.probabilities, other.probabilities
-        return min(float(p[a] - p[b]), float(q[b] - q[a]))
+        return min(p.item(a) - p.item(b), q.item(b) - q.item(a))
 
     def margin(self, home: Answer) -> float:
         """Return how far this answer is from deciding otherwise than another one, in scores.
@@ -169,8 +169,10 @@ class Answer:
         return float(highest[-1] - highest[0])
 
     def distance(self, other: Answer) -> float:
-        """Return D, which DFlare increases: the difference of the largest probabilities."""
-        return abs(float(self.probabilities.max()) - float(other.probabilities.max()))
+        """Return D, which DFlare increases: the difference of the decisions' probabilities."""
+        a, b = self.decision, other.decision
+        first = 0.0 if a is None else self.probabilities.item(a)
+        return abs(first - (0.0 if b is None else other.probabilities.item(b)))
 
     def measured(self, other: Answer) -> float:
         """Return how far apart or how near two answers are, as people say it: `measured_as`."""

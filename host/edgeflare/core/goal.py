@@ -68,7 +68,8 @@ class Goal:
 
     def met(self, outcome: Outcome) -> Kind | None:
         """Judge an outcome: the kind of finding that it is, or None."""
-        first, second = (outcome[arm] for arm in self.compared)
+        one, other = self.compared
+        first, second = outcome.answers[one], outcome.answers[other]
         failure = second.failure or first.failure
         if failure is not None:
             return failure
@@ -90,7 +91,8 @@ class Goal:
 
     def tied_deviation(self, outcome: Outcome) -> bool:
         """Whether the compared arms answered, and differ by a tie on one side or both."""
-        first, second = (outcome.answers.get(arm) for arm in self.compared)
+        one, other = self.compared
+        first, second = outcome.answers.get(one), outcome.answers.get(other)
         return (
             first is not None
             and second is not None

@@ -26,6 +26,9 @@ class Arm(str, Enum):
     TWIN = "twin"
     DEVICE = "device"
 
+    # Answers are kept by arm: that of an Enum is a function in Python.
+    __hash__ = str.__hash__
+
     def __str__(self) -> str:
         return self.value
 

@@ -32,9 +32,21 @@ def to_row(
         evaluated: what was answered about it.
 
     """
-    raw = evaluated.raw
-    outcome = evaluated.outcome
-    answered = {**{arm.value: answer for arm, answer in outcome.answers.items()}, **outcome.members}
+    raw, outcome = evaluated.raw, evaluated.outcome
+    members = None
+    if outcome.members:
+        kept = (raw[name] for name in outcome.members)
+        members = joined(reading.decoders[Arm.TWIN], kept) or None
+    failures = {
+        arm.value: answer.failure
+        for arm, answer in outcome.answers.items()
+        if answer.failure is not None
+    }
+    failures |= {
+        name: answer.failure
+        for name, answer in outcome.members.items()
+        if answer.failure is not None
+    }
     return AnswerRow(
         role=role,
         seed_id=seed_id,
@@ -43,10 +55,8 @@ def to_row(
         original=raw.get(Arm.ORIGINAL),
         twin=raw.get(Arm.TWIN),
         device=raw.get(Arm.DEVICE),
-        members=joined(reading.decoders[Arm.TWIN], (raw[name] for name in outcome.members)) or None,
-        failures={
-            key: answer.failure for key, answer in answered.items() if answer.failure is not None
-        },
+        members=members,
+        failures=failures,
         seconds=evaluated.seconds,
     )
 

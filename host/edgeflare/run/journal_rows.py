@@ -29,6 +29,10 @@ CREATE TABLE answers (
     PRIMARY KEY (role, seed_id, n)
 ) WITHOUT ROWID;
 
+-- The answers of a batch to open chains, until they are moved into the table before; see
+-- `answer_batches`.
+CREATE TABLE batches (id INTEGER PRIMARY KEY, answers BLOB NOT NULL);
+
 -- Chains that have ended.
 CREATE TABLE chains (
     seed_id INTEGER PRIMARY KEY, ended TEXT NOT NULL,

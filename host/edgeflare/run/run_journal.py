@@ -3,20 +3,25 @@
 Everything that a report says is derived from it. A batch of answers, and what became of the
 chains that it was told to, is one transaction: a host that is killed loses the batch in flight.
 The answers of a chain are kept while it is open, so that a resumed campaign can tell them to the
-same strategy again; when the chain ends they are replaced by its result.
+same strategy again; when the chain ends they are replaced by its result. Those of one batch are one
+row (`answer_batches`).
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import astuple
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from edgeflare.errors import EdgeFlareError
 from edgeflare.record.database import Database
 from edgeflare.record.journal import Journal, reporting_damage, stored_json
+from edgeflare.run import answer_batches
 from edgeflare.run.journal_rows import (
     NEARNESS_TABLE,
     REFINEMENT_STEPS_TABLE,
@@ -41,11 +46,18 @@ from edgeflare.run.run_directory import refuse_other_folder
 from edgeflare.run.seed_rows import SeedRows
 from edgeflare.run.survey_rows import SurveyRows
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 HELD_OUT_KEY = "test"
 """The key of `about` under which the journal says what the held-out inputs are."""
 
 HEALTH_KEY = "health"
 """The key under which it says what was seen of the devices."""
+
+MOST_WAITING = 2**16
+"""Answers in batches after which they are moved: some megabytes, as many as a journal may have of
+chains that have ended."""
 
 GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
@@ -72,10 +84,16 @@ class RunJournal(Journal):
     """The journal of a run: of a search, a survey or a replay."""
 
     tables = TABLES
-    version = 2
+    version = 3
 
     _stint: int | None = None
     """The row of `stints` that has this process's times."""
+
+    _batched: set[int] | None = None
+    """The seeds of whose chains there are answers in batches; None where that is not known."""
+
+    _waiting = 0
+    """How many answers this process has written in batches that are still there."""
 
     @classmethod
     def create(
@@ -105,6 +123,18 @@ class RunJournal(Journal):
         return journal
 
     @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a journal that exists, to read it; see `Journal.open`."""
+        journal = super().open(path)
+        try:
+            with reporting_damage(path):
+                answer_batches.show(journal._db)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @classmethod
     def refuse_folder(cls, path: Path) -> None:
         """Refuse a folder that has no journal of a run, and say what it has."""
         refuse_other_folder(path)
@@ -113,6 +143,9 @@ class RunJournal(Journal):
         """Close the database and unlock the run; see `Journal.close`."""
         try:
             if self._lock is not None:
+                # Where the disk has no room for them moved, batches stay: nothing is lost.
+                with suppress(EdgeFlareError, sqlite3.Error):
+                    self._settle()
                 # The disk gets back what answers of ended chains took, where that is most.
                 (pages,), (free,), (size,) = (
                     self._db.execute(f"PRAGMA {name}").fetchone()
@@ -134,24 +167,24 @@ class RunJournal(Journal):
 
     def write_answers(self, rows: Iterable[AnswerRow]) -> None:
         """Record what the arms answered."""
-        self._db.executemany(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    row.role,
-                    row.seed_id,
-                    row.n,
-                    row.image_crc32,
-                    row.original,
-                    row.twin,
-                    row.device,
-                    row.members,
-                    json.dumps(dict(row.failures)) if row.failures else None,
-                    row.seconds,
-                )
-                for row in rows
-            ],
-        )
+        answer_batches.insert(self._db, map(answer_batches.columns, rows))
+
+    def write_batch(self, rows: Sequence[AnswerRow]) -> None:
+        """Record what open chains were answered, as one row."""
+        answer_batches.append(self._db, rows)
+        if self._batched is not None:
+            self._batched.update([row.seed_id for row in rows])
+        self._waiting += len(rows)
+        if self._waiting >= MOST_WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Move what batches hold to the other answers, so that it is read there."""
+        if self._lock is None or not self._db.execute("SELECT 1 FROM batches LIMIT 1").fetchone():
+            return
+        with nullcontext() if self._db.in_transaction else self.transaction():
+            answer_batches.settle(self._db)
+        self._batched, self._waiting = set(), 0
 
     def end_chain(self, row: ChainRow) -> None:
         """Record the end of a chain, in place of its steps."""
@@ -218,10 +251,12 @@ class RunJournal(Journal):
 
     def mark_reliable(self, mine: Mine, changed: Iterable[int]) -> None:
         """Mark all that a device has answered as reliable; see `reliable_answers`."""
+        self._settle()
         mark_reliable(self._db, mine, changed)
 
     def drop_unreliable(self, mine: Mine, read: Callable[[str], bytes]) -> DroppedAnswers:
         """Drop what a device answered since its last mark; see `reliable_answers`."""
+        self._settle()
         return drop_unreliable(self._db, mine, read)
 
     def drop_canaries(self, seed_id: int, after: int) -> None:
@@ -243,6 +278,7 @@ class RunJournal(Journal):
     @property
     def seed_rows(self) -> SeedRows:
         """The rows of its tables as they are stored."""
+        self._settle()
         return SeedRows(self._db)
 
     # What is read: on resume, and for reports.
@@ -250,6 +286,8 @@ class RunJournal(Journal):
     @_telling_damage
     def answers(self, role: Role) -> dict[int, list[AnswerRow]]:
         """Return all answers of a role, by seed id, in the order of n."""
+        if role in ("step", "refine"):
+            self._settle()
         found: dict[int, list[AnswerRow]] = {}
         for row in self._db.execute(
             "SELECT * FROM answers WHERE role = ? ORDER BY seed_id, n", (role,)
@@ -261,6 +299,9 @@ class RunJournal(Journal):
     @_telling_damage
     def steps(self, role: Role, seed_id: int) -> list[AnswerRow]:
         """Return the answers that an open chain of a role was told, in order."""
+        if self._batched is None or seed_id in self._batched:
+            self._settle()
+            self._batched = set()
         return [
             _answers(self._db, row)
             for row in self._db.execute(
@@ -271,6 +312,7 @@ class RunJournal(Journal):
     @_telling_damage
     def device_queries(self) -> dict[int, int]:
         """Return the device queries of each seed's chain and refinement so far, by seed id."""
+        self._settle()
         rows = self._db.execute(
             "SELECT seed_id, sum(asked) FROM ("
             "SELECT seed_id, device_queries AS asked FROM chains UNION ALL "

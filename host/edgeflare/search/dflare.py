@@ -53,6 +53,9 @@ The paper gives no figure; this is the published code's.
 _NEWEST = 64
 """Number of the newest states, which are compared first."""
 
+_SURELY = 1 - 1e-9
+"""Share of the threshold below which a distance is, however its sum is rounded."""
+
 
 DISTANCE_TOLERANCE = 1e-3
 """The paper's delta: distances closer than this count as equal."""
@@ -185,14 +188,14 @@ class DistanceAndNovelty:
 
 def distance(outcome: Outcome, goal: Goal) -> float:
     """Return D: |p_1 - p_2| of the compared arms' top-1 probabilities, or the task's distance."""
-    first, second = (outcome[arm] for arm in goal.compared)
-    return first.distance(second)
+    one, other = goal.compared
+    return outcome.answers[one].distance(outcome.answers[other])
 
 
 def state(outcome: Outcome, goal: Goal) -> NDArray[np.float64]:
     """Return the states of the two compared arms, such as probabilities, one after the other."""
-    first, second = goal.compared
-    return np.concatenate((outcome[first].state(), outcome[second].state()))
+    one, other = goal.compared
+    return np.concatenate((outcome.answers[one].state(), outcome.answers[other].state()))
 
 
 class SeenStates:
@@ -200,16 +203,19 @@ class SeenStates:
 
     def __init__(self, threshold: float = NOVELTY_THRESHOLD) -> None:
         self._threshold = threshold
+        self._surely_near = threshold * _SURELY
         self._rows = np.empty((0, 0))
         self._count = 0
 
     def is_new(self, state: NDArray[np.float64]) -> bool:
         """Whether no state seen is within the threshold of `state`, of shape (length,)."""
         last, split = max(0, self._count - 1), max(0, self._count - _NEWEST)
-        return (
-            self._is_apart(self._rows[last : self._count], state)
-            and self._is_apart(self._rows[split:last], state)
-            and self._is_apart(self._rows[:split], state)
+        if self._count:
+            apart = self._rows[last] - state
+            if apart.dot(apart) < self._surely_near:
+                return False
+        return self._is_apart(self._rows[split : self._count], state) and self._is_apart(
+            self._rows[:split], state
         )
 
     def add(self, state: NDArray[np.float64]) -> None:
