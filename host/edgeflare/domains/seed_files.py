@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +23,31 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    inside = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]
-    files = [entry for entry in inside if entry.suffix.lower() in suffixes and entry.is_file()]
+    inside = _listed(path)
+    files = [path / entry.name for entry in inside if _is_wanted(entry, suffixes)]
     if files:
         return files
     return [
-        file
-        for entry in inside
-        if entry.is_dir()
-        for file in sorted(entry.iterdir())
-        if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
+        path / folder.name / entry.name
+        for folder in inside
+        if folder.is_dir()
+        for entry in _listed(path / folder.name)
+        if _is_wanted(entry, suffixes)
     ]
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what lies in a folder and is not hidden, by name; for thousands of entries."""
+    with os.scandir(folder) as entries:
+        shown = [entry for entry in entries if not entry.name.startswith(".")]
+    return sorted(shown, key=lambda entry: entry.name)
+
+
+def _is_wanted(entry: os.DirEntry[str], suffixes: Collection[str]) -> bool:
+    if os.path.splitext(entry.name)[1].lower() not in suffixes:
+        return False
+    # Whatever a link leads to, a loop too, is for a path to say.
+    return Path(entry.path).is_file() if entry.is_symlink() else entry.is_file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +78,18 @@ def chosen_files(path: Path, suffixes: Collection[str], choice: SeedChoice) -> C
 
     """
     every = seed_files(path, suffixes)
-    inside = [file.parent.name for file in every if file.parent != path]
-    groups = np.unique(inside, return_inverse=True)[1].astype(np.int64) if inside else None
+    # They lie in the folder, or all in sub-folders.
+    inside = bool(every) and every[0].parent != path
+    groups = None
+    if inside:
+        folders_of = [file.parent.name for file in every]
+        groups = np.unique(folders_of, return_inverse=True)[1].astype(np.int64)
     places = choice.places(len(every), groups)
     files = tuple(every[place] for place in places.tolist())
     folders = tuple(file.parent.name for file in files) if inside else ()
-    names = tuple(file.relative_to(path).as_posix() for file in files)
+    names = tuple(file.name for file in files)
+    if inside:
+        names = tuple(f"{folder}/{name}" for folder, name in zip(folders, names, strict=True))
     return ChosenFiles(files, names, ids_of(places), folders)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -118,12 +119,8 @@ class Pair:
         digest.update(described.encode())
         digest.update("".join(self.function_hashes()).encode())
         seed_files = self.interface.domain.seed_files(self.seeds)
-        folders = [
-            seed_file.parent.name
-            for seed_file in seed_files
-            if seed_file.parent.parent == self.seeds
-        ]
-        if folders:
+        if seed_files and seed_files[0].parent.parent == self.seeds:  # and so all of them
+            folders = [seed_file.parent.name for seed_file in seed_files]
             labels = folder_labels(folders, self.classes)
             digest.update(json.dumps([(folder, labels.get(folder)) for folder in folders]).encode())
         for part in (self._original_files(), [self.compressed], seed_files):
@@ -283,7 +280,9 @@ def _missing(file: Path | None, key: str, example: str, option: str = "") -> str
 def _sha256(file: Path) -> bytes:
     digest = hashlib.sha256()
     with _opened(file) as content:
-        while block := content.read(2**20):
+        # No more than there is: the room for a whole block is more than most files of a set.
+        size = os.fstat(content.fileno()).st_size
+        while block := content.read(min(size + 1, 2**20)):
             digest.update(block)
     return digest.digest()
 

@@ -122,7 +122,7 @@ def score_shifts(first: Sequence[Answer], second: Sequence[Answer], scores: int 
     pairs = list(zip(first, second, strict=True))
     if not pairs:
         return []
-    change = np.stack([_change(answer, other) for answer, other in pairs])
+    change = _changes(pairs)
     shifts = [_shift(place, column) for place, column in enumerate(change.T)]
     known = [shift for shift in shifts if shift is not None]
     tests = [own.p for own in known]
@@ -176,7 +176,7 @@ def score_change(first: Sequence[Answer], second: Sequence[Answer]) -> ScoreChan
     ]
     if not pairs:
         return None
-    change = np.stack([_change(answer, other) for answer, other in pairs])
+    change = _changes(pairs)
     found = [
         ScoreChange(len(known), float(np.median(known)), *median_interval(known.tolist()), effect)
         for column in change.T
@@ -204,17 +204,23 @@ def _spread(changes: NDArray[np.float64]) -> float:
     return float(high - low) / 1.349
 
 
-def _change(first: Answer, second: Answer) -> NDArray[np.float64]:
-    """Return by how much the second arm scores decisions higher: (scores,), NaN where unknown.
+def _changes(pairs: Sequence[tuple[Answer, Answer]]) -> NDArray[np.float64]:
+    """Return by how much second arms score decisions higher: (pairs, scores), NaN where unknown.
 
     It is the mean over both arms' decisions. A decision is the highest score of its own arm, so any
     noise would make it lower on the other arm: the two decisions do so in opposite ways. Where one
     arm decides nothing, as where an object vanished, that of the other counts alone.
     """
-    both = np.stack([second.support(home) - first.support(home) for home in (first, second)])
+    both = np.array(
+        [
+            [second.support(home) - first.support(home) for home in (first, second)]
+            for first, second in pairs
+        ]
+    )
     known = np.isfinite(both)
-    total = np.where(known, both, 0.0).sum(axis=0)
-    return np.asarray(np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan))
+    total = np.where(known, both, 0.0).sum(axis=1)
+    counts = known.sum(axis=1)
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
 def _shift(place: int, change: NDArray[np.float64]) -> Shift | None:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Confusion
+from edgeflare.core.answer import NO_CONFUSION, Confusion
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize, pack_rows, unpack_rows, without_ones
 from edgeflare.statistics.binomial import sign_test
@@ -48,14 +48,14 @@ def class_order(
         scores: scores of the first and the second model on the same seeds.
 
     """
-    known = [
-        at for at, confusion in enumerate(confusions) if (confusion[:, :2] >= 0).all(axis=1).any()
-    ]
-    pairs = [confusions[at][(confusions[at][:, :2] >= 0).all(axis=1)] for at in known]
-    if sum(bool((pair[:, 0] != pair[:, 1]).any()) for pair in pairs) < LEAST_CHANGED:
+    every = np.concatenate([NO_CONFUSION, *confusions])
+    each = np.repeat(np.arange(len(confusions)), list(map(len, confusions)))
+    classes = (every[:, :2] >= 0).all(axis=1)
+    rows = every[classes]
+    known, seed = np.unique(each[classes], return_inverse=True)
+    if len(np.unique(seed[rows[:, 0] != rows[:, 1]])) < LEAST_CHANGED:
         return None
-    rows = np.concatenate(pairs)
-    seed = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])
+    pairs = np.split(rows, np.flatnonzero(np.diff(seed)) + 1)
     by_match = _by_likeness(
         rows, seed, None if scores is None else [score[known] for score in scores]
     )
@@ -118,6 +118,11 @@ def _by_offset(rows: Confusion, seed: NDArray[np.int64]) -> Callable[[NDArray[np
 
 def _agreement(image: _Image, pairs: Confusion) -> tuple[float, float] | None:
     """Return the shares of a seed's places on which two models agree, as numbered and mapped."""
+    if len(pairs) == 1:  # as of an image with one class
+        ((label, other, count),) = pairs.tolist()
+        if label not in image or not count:
+            return None
+        return float(label == other), float(image[label] == other)
     known = np.array([label in image for label in pairs[:, 0].tolist()])
     total = pairs[known, 2].sum()
     if not total:
