@@ -9,7 +9,9 @@ from functools import cached_property
 from hashlib import sha256
 from statistics import fmean
 from time import monotonic
-from typing import Final
+from typing import Any, Final, overload
+
+from numpy.typing import NDArray
 
 from edgeflare.campaign.non_finite_outputs import NonFiniteRows, begins, non_finite_rows
 from edgeflare.campaign.pair_panel import OpenedPair
@@ -23,6 +25,7 @@ from edgeflare.check.figures.decisions import (
 )
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.core.truths import is_right, truth_distance
@@ -129,7 +132,8 @@ def ask_arms(
         What was answered: after the first inputs, and once it has ended.
 
     """
-    inputs, order = opened.seeds.inputs, places(opened)
+    order = places(opened)
+    inputs = _InOrder(opened.seeds.inputs, order)
     ids = [opened.seeds.seed_ids[at] for at in order]
     again = min(_REPEATED, len(order))
     evaluated: list[EvaluatedQuery] = []
@@ -138,14 +142,35 @@ def ask_arms(
         if not order[part] or (evaluated and stopped()):
             continue
         arms = opened.panel.arms
-        for query in opened.evaluate(list(inputs[order[part]]), ids[part], arms, stopped):
+        for query in opened.evaluate(inputs[part], ids[part], arms, stopped):
             evaluated.append(query)
             progress(len(evaluated), len(order))
         if not repeated:  # backwards, so that what hangs on the input before shows
-            given = list(inputs[order[:again]])[::-1]
+            given = list(inputs[:again])[::-1]
             asked = opened.evaluate(given, ids[:again][::-1], (Arm.DEVICE,), stopped)
             repeated = list(asked)[::-1] if len(evaluated) >= again else []
         yield Answers(opened, order[: len(evaluated)], tuple(evaluated), tuple(repeated))
+
+
+@dataclass(frozen=True, slots=True)
+class _InOrder(Sequence[Input]):
+    """Inputs in an order, of which none is copied before it is asked about."""
+
+    inputs: NDArray[Any]
+    order: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, at: int) -> Input: ...
+    @overload
+    def __getitem__(self, at: slice) -> _InOrder: ...
+    def __getitem__(self, at: int | slice) -> Input | _InOrder:
+        if isinstance(at, slice):
+            return _InOrder(self.inputs, self.order[at])
+        found: Input = self.inputs[self.order[at]]
+        return found
 
 
 def places(opened: OpenedPair) -> list[int]:

@@ -76,6 +76,25 @@ def test_lossy_files_come_near(tmp_path: Path, suffix: str) -> None:
     assert np.abs(seeds.inputs[0].astype(int) - flat).max() <= 6
 
 
+def test_a_large_folder_keeps_its_order_and_what_decoders_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = encoded(".jpg")
+    with_rubbish = np.insert(data, len(data) - 2, np.arange(1, 9, dtype=np.uint8))
+    for at in range(300):
+        content = with_rubbish if at == 199 else data
+        (tmp_path / f"{at:03}.jpg").write_bytes(content.tobytes())
+        if at % 100 == 0:
+            cv2.imwrite(str(tmp_path / f"{at:03}.png"), np.full((64, 64, 3), at % 255, np.uint8))
+    seeds = load_image_seeds(tmp_path, (64, 64, 3))
+    assert seeds.names == tuple(sorted(file.name for file in tmp_path.iterdir()))
+    flat = [
+        name for name, image in zip(seeds.names, seeds.inputs, strict=True) if np.ptp(image) == 0
+    ]
+    assert flat == ["000.png", "100.png", "200.png"]
+    assert "extraneous bytes" in capfd.readouterr().err
+
+
 def test_folder_for_models_with_one_and_four_channels(tmp_path: Path) -> None:
     gray, rgba = np.zeros((2, 2, 3), np.uint8) + 90, np.dstack([IMAGES[0], IMAGES[1][..., 0]])
     cv2.imwrite(str(tmp_path / "1.png"), gray)

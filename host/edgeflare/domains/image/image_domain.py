@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,13 @@ from edgeflare.core.input_space import EIGHT_BIT
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.core.tensor import Layout, Rounding, Tensor
 from edgeflare.core.views import ImageView
-from edgeflare.domains.image.image_file import decode_image
+from edgeflare.domains.gathered_rows import gathered
+from edgeflare.domains.image.image_file import (
+    decode_held_back,
+    decode_image,
+    held_back,
+    pass_on,
+)
 from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image.preprocess import (
     CHANNELS,
@@ -48,6 +56,10 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".p
 
 _MOST_BYTES = 2**29
 """Most bytes of an image's file, as many as its pixels may take in 16 bits without compression."""
+
+_AT_ONCE = 128
+"""Images that are decoded before they are gathered: the messages of decoders are held back for as
+many, and they are in memory twice."""
 
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
 
@@ -286,14 +298,28 @@ def _from_folder(
         raise UserError(
             f"seeds {path}: the folder has no image files ({', '.join(IMAGE_SUFFIXES)})"
         )
-    images = np.empty((len(found.files), *shape), np.uint8)
-    for at, file in enumerate(found.files):
+    images = gathered(len(found.files), shape, "uint8", _decoded(found.files, shape, resize))
+    return Seeds(images, None, found.names, ids=found.ids, folders=found.folders)
+
+
+def _decoded(
+    files: Sequence[Path], shape: tuple[int, int, int], resize: Resize
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield the images of files in the size of a model, decoded on all cores."""
+
+    def decode(file: Path) -> NDArray[np.uint8]:
         image = _decode(file, shape[2])
         if image.shape != shape:
             _refuse_misfit(str(file), image.shape, shape, resize)
             image = resized(image, *shape[:2], resize)
-        images[at] = image
-    return Seeds(images, None, found.names, ids=found.ids, folders=found.folders)
+        return image
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for begin in range(0, len(files), _AT_ONCE):
+            with held_back() as told:
+                images = list(pool.map(decode, files[begin : begin + _AT_ONCE]))
+            pass_on(told())
+            yield from images
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
@@ -323,7 +349,7 @@ def _content(file: Path) -> bytes:
 
 def _imdecode(file: Path, encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8]:
     try:
-        image = decode_image(encoded, mode)
+        image = decode_held_back(encoded, mode)
     except UserError as error:
         raise UserError(f"seeds: {file}: {error}") from None
     if image is None:

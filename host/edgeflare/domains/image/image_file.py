@@ -59,6 +59,22 @@ def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | N
         UserError: it claims more pixels than are decoded.
 
     """
+    with held_back() as told:
+        pixels = decode_held_back(encoded, mode)
+    if pixels is not None:
+        pass_on(told())
+    return pixels
+
+
+def decode_held_back(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | None:
+    """Return the pixels of an image file as `decode_image` does, where `held_back` is about it.
+
+    So several threads can decode at once.
+
+    Raises:
+        UserError: it claims more pixels than are decoded.
+
+    """
     claimed = claimed_pixels(encoded.tobytes())
     if claimed is None:
         return None
@@ -67,19 +83,21 @@ def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | N
             f"the image claims {claimed:,} pixels, and at most {MOST_PIXELS:,} are decoded: make it"
             " smaller"
         )
-    with _held_back() as told:
-        try:
-            pixels = cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
-        except (cv2.error, MemoryError):  # what a decoder allocates beside the pixels
-            return None
-    if pixels is not None and (said := told()):
+    try:
+        return cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
+    except (cv2.error, MemoryError):  # what a decoder allocates beside the pixels
+        return None
+
+
+def pass_on(said: bytes) -> None:
+    """Write the first lines of what decoders said to stderr."""
+    if said:
         lines = said.decode(errors="replace").splitlines()[:_MOST_LINES]
         os.write(STDERR, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
-    return pixels
 
 
 @contextmanager
-def _held_back() -> Iterator[Callable[[], bytes]]:
+def held_back() -> Iterator[Callable[[], bytes]]:
     """Hold back what C libraries write to stderr; yield what returns it once the context ended."""
     logging = cv2.utils.logging
     level = logging.getLogLevel()
