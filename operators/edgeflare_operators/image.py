@@ -111,7 +111,8 @@ def pixel_change(image: Image, rng: np.random.Generator) -> Image:
     """
     mutant = np.array(image)
     count = rng.integers(_MOST_CHANGED + 1)
-    mutant.flat[rng.integers(mutant.size, size=count)] = rng.integers(256, size=count)
+    entries = mutant.reshape(-1)
+    entries[rng.integers(mutant.size, size=count)] = rng.integers(256, size=count)
     return mutant
 
 

@@ -106,4 +106,4 @@ class Chain:
 
 def _inputs(queries: Sequence[Query]) -> int:
     """Return how many distinct inputs are asked about."""
-    return sum(not query.again for query in queries)
+    return len(queries) - sum([query.again for query in queries])

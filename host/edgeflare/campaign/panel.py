@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.core.domain import Encoder
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
-from edgeflare.core.raw_output_rows import OutputDecoders, kept_row
+from edgeflare.core.raw_output_rows import OutputDecoders, kept_rows
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import GivenRows, RawBatch
@@ -160,12 +160,7 @@ class Panel:
         encoded: dict[tuple[int, _Rows], GivenRows] = {}
         parts: list[_Part] = []
         for key, index, model in self._models():
-            rows = tuple(
-                i
-                for i, (query, seed_id) in enumerate(zip(queries, seed_ids, strict=True))
-                if key in (query.arms if isinstance(key, Arm) else query.kernels)
-                and (key is not Arm.DEVICE or device_of(seed_id, len(self._devices)) == index)
-            )
+            rows = self._asked(key, index, queries, seed_ids)
             if not rows:
                 continue
             if rows not in stacked:
@@ -176,6 +171,18 @@ class Panel:
             raw = model.submit(encoded[code])
             parts.append(_Part(key, index, rows, raw, model.decoder))
         return Pending(len(queries), parts)
+
+    def _asked(
+        self, key: Arm | str, index: int, queries: Sequence[Query], seed_ids: Sequence[int]
+    ) -> _Rows:
+        """Return which queries of a batch ask a model: an arm, a member, or one of the devices."""
+        if not isinstance(key, Arm):
+            return tuple([i for i, query in enumerate(queries) if key in query.kernels])
+        rows = [i for i, query in enumerate(queries) if key in query.arms]
+        count = len(self._devices)
+        if key is Arm.DEVICE and count > 1:
+            rows = [i for i in rows if device_of(seed_ids[i], count) == index]
+        return tuple(rows)
 
     def _models(self) -> Iterator[tuple[Arm | str, int, ArmModel]]:
         """Yield all models, with their arm or member, and a device's place among the devices."""
@@ -222,8 +229,9 @@ class Pending:
             Lost: a device was lost.
 
         """
-        answers: list[dict[Arm, Answer]] = [{} for _ in range(self._size)]
-        members: list[dict[str, Answer]] = [{} for _ in range(self._size)]
+        # By arm, and by member of the twin's ensemble.
+        answers: list[dict[Any, Answer]] = [{} for _ in range(self._size)]
+        members: list[dict[Any, Answer]] = [{} for _ in range(self._size)]
         raw: list[dict[Arm | str, bytes]] = [{} for _ in range(self._size)]
         seconds = [0.0] * self._size
         for part in self._parts:
@@ -235,14 +243,11 @@ class Pending:
             share = batch.busy_seconds / len(part.rows)
             if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
-            for row, output, answer in zip(
-                part.rows, batch.outputs, part.decoder.read(batch), strict=True
-            ):
-                if isinstance(key, Arm):
-                    answers[row][key] = answer
-                else:
-                    members[row][key] = answer
-                raw[row][key] = kept_row(part.decoder, output)
+            of_key = answers if isinstance(key, Arm) else members
+            kept = kept_rows(part.decoder, batch.outputs)
+            for row, output, answer in zip(part.rows, kept, part.decoder.read(batch), strict=True):
+                of_key[row][key] = answer
+                raw[row][key] = output
                 seconds[row] += share
         return [
             EvaluatedQuery(Outcome(a, m), r, s)

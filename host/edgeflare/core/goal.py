@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, Outcome
@@ -23,8 +24,17 @@ class Find(str, Enum):
     COMPRESSION = "compression"
     KERNEL = "kernel"
 
+    __hash__ = str.__hash__  # that of an Enum is a function in Python
+
     def __str__(self) -> str:
         return self.value
+
+
+_COMPARED: Final[Mapping[Find, tuple[Arm, Arm]]] = {
+    Find.ANY: (Arm.ORIGINAL, Arm.DEVICE),
+    Find.COMPRESSION: (Arm.ORIGINAL, Arm.DEVICE),
+    Find.KERNEL: (Arm.TWIN, Arm.DEVICE),
+}
 
 
 def _counted_ties(ties: bool) -> str:
@@ -50,9 +60,7 @@ class Goal:
     @property
     def compared(self) -> tuple[Arm, Arm]:
         """The two arms whose decisions are compared."""
-        if self.find is Find.KERNEL:
-            return (Arm.TWIN, Arm.DEVICE)
-        return (Arm.ORIGINAL, Arm.DEVICE)
+        return _COMPARED[self.find]
 
     @property
     def needed(self) -> tuple[Arm, ...]:

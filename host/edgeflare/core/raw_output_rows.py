@@ -30,6 +30,15 @@ def kept_row(decoder: Decoder, row: NDArray[np.generic]) -> bytes:
     return zlib.compress(decoder.reduced(row).tobytes(), _LEVEL)
 
 
+def kept_rows(decoder: Decoder, rows: NDArray[np.generic]) -> list[bytes]:
+    """Return what a run keeps of the rows of a batch, (batch, *row); see `kept_row`."""
+    if decoder.compresses or not rows.size:
+        return [kept_row(decoder, row) for row in rows]
+    whole = rows.tobytes()
+    size = len(whole) // len(rows)
+    return [whole[begin : begin + size] for begin in range(0, len(whole), size)]
+
+
 def restored_row(decoder: Decoder, kept: bytes) -> bytes:
     """Return the bytes of a row.
 
