@@ -109,7 +109,7 @@ def pixel_change(image: Image, rng: np.random.Generator) -> Image:
 
     The entries are drawn with replacement, and none may be drawn: the mutant can equal its input.
     """
-    mutant = np.array(image)
+    mutant = np.array(image, order="C")
     count = rng.integers(_MOST_CHANGED + 1)
     entries = mutant.reshape(-1)
     entries[rng.integers(mutant.size, size=count)] = rng.integers(256, size=count)
