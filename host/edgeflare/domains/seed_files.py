@@ -24,14 +24,14 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     if not path.is_dir():
         return [path]
     inside = _listed(path)
-    files = [path / entry.name for entry in inside if _is_wanted(entry, suffixes)]
+    files = [Path(entry.path) for entry in inside if _is_wanted(entry, suffixes)]
     if files:
         return files
     return [
-        path / folder.name / entry.name
+        Path(entry.path)
         for folder in inside
         if folder.is_dir()
-        for entry in _listed(path / folder.name)
+        for entry in _listed(Path(folder.path))
         if _is_wanted(entry, suffixes)
     ]
 

@@ -10,7 +10,6 @@ row (`answer_batches`).
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import astuple
@@ -144,7 +143,7 @@ class RunJournal(Journal):
         try:
             if self._lock is not None:
                 # Where the disk has no room for them moved, batches stay: nothing is lost.
-                with suppress(EdgeFlareError, sqlite3.Error):
+                with suppress(EdgeFlareError):
                     self._settle()
                 # The disk gets back what answers of ended chains took, where that is most.
                 (pages,), (free,), (size,) = (
