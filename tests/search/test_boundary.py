@@ -90,7 +90,8 @@ def test_the_device_confirms_and_is_asked_nothing_else() -> None:
 
 def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> None:
     bench = kernels(device=ORIGINAL)  # so nothing that the twin does shows on it
-    drive = bench.drive(Boundary().search, Goal(), steps=400)
+    search = Boundary(weak_margin=0.0).search  # with it, the stronger of two is asked about
+    drive = bench.drive(search, Goal(), steps=400)
     assert drive.finding is None
     goal = Goal()
     deviating = [
@@ -276,3 +277,21 @@ def test_a_leap_that_is_not_shortened_is_halved() -> None:
                 assert (np.abs(after - middle).max() <= 0.5) == (grid == 1)
                 halved += 1
     assert halved
+
+
+def test_a_weak_deviation_on_the_boundary_is_made_stronger() -> None:
+    # The same draws until a deviation is found, so only what follows it can differ.
+    goal = Goal()
+    gains = []
+    for case in on_all_seeds(compression(COMPRESSED["quantized"])):
+        plain, deeper = (
+            case.drive(Boundary(weak_margin=margin, deeper_target=0.1).search, goal, steps=300)
+            for margin in (0.0, 0.1)
+        )
+        assert plain.finding is not None
+        assert deeper.finding is not None
+        assert plain.inputs <= deeper.inputs <= plain.inputs + 1
+        before, after = (goal.strength(one.outcome) for one in (plain.finding, deeper.finding))
+        gains.append((after or 0.0) - (before or 0.0))
+    assert min(gains) == 0.0
+    assert max(gains) > 0.0

@@ -93,11 +93,13 @@ class Drive:
     def note(self, query: Query, told: Outcome) -> None:
         self.queries.append(query)
         self.outcomes.append(told)
-        if query.again:
-            assert query.input.tobytes() == self.images[-2]
-            before = self.answered.pop()
-            told = Outcome({**before.answers, **told.answers}, before.members)
-        self.answered.append(told)
+        if not query.again:
+            self.answered.append(told)
+            return
+        asked = [one.input.tobytes() for one in self.queries if not one.again]
+        last = len(asked) - 1 - asked[::-1].index(query.input.tobytes())
+        before = self.answered[last]
+        self.answered[last] = Outcome({**before.answers, **told.answers}, before.members)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ class Query(msgspec.Struct, frozen=True):
         input: the mutated input.
         arms: arms that are asked; may be empty where kernel sets are named.
         kernels: further kernel sets of the twin that are asked, members of its ensemble.
-        again: the input is one that was asked before, in a search the one just before, now on
-            further arms: no query of its own.
+        again: the input is one that was asked before, now on further arms: no query of its own.
 
     """
 

@@ -17,6 +17,7 @@ Differences from the original
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product, starmap
 
@@ -28,6 +29,7 @@ from edgeflare.core.query import Arm, Outcome, Query
 from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.boundary_walk import BoundaryPoint, BoundaryWalk, common_level
 from edgeflare.search.mutation_loop import MetropolisHastings, Selection, Uniform
+from edgeflare.search.narrow_pair import narrow_pair
 from edgeflare.search.operator_pool import mutated
 from edgeflare.search.strategy import QueryGenerator, Start
 from edgeflare.search.surrogate_choice import search_surrogate
@@ -38,7 +40,7 @@ class Boundary(BoundaryParameters):
     """Boundary bisection, mutation operators drawn uniformly."""
 
     summary = "bisect to the decision boundary and follow it"
-    version = 2
+    version = 3
 
     def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
@@ -50,7 +52,7 @@ class BoundaryMH(BoundaryParameters):
     """Boundary bisection, mutation operators chosen by Metropolis-Hastings: the ablation."""
 
     summary = "boundary, operators by Metropolis-Hastings (ablation)"
-    version = 2
+    version = 3
 
     def search(self, start: Start) -> QueryGenerator[Trigger | None]:
         """Search by boundary bisection."""
@@ -78,7 +80,7 @@ class BoundarySearch:
         self._seed = self._point(start.seed, start.outcome)
         self._names: list[str] = []
         self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
-        self._failed = 0
+        self._failed = self._lone_ties = 0
 
     def run(self) -> QueryGenerator[Trigger | None]:
         """Attempt until a trigger is found."""
@@ -274,7 +276,8 @@ class BoundarySearch:
     def _follow(self, point: BoundaryPoint, change: Real, slope: float) -> QueryGenerator[None]:
         """Follow the boundary, between those of the two arms; see `BoundaryWalk`."""
         parameters = self._parameters
-        if self._start.goal.find is Find.KERNEL:
+        of_kernels = self._start.goal.find is Find.KERNEL
+        if of_kernels:
             # What the twin rounds is no finding then, and where it rounds the device is asked:
             # staying there took half as many device queries again on an int8 LeNet-5.
             parameters = replace(parameters, hold_steps=0, max_stride=1.0)
@@ -286,7 +289,8 @@ class BoundarySearch:
                 walk.turn()
             along, stride = walk.step()
             aim = self._levels(point) + stride * sideways + along * change
-            point = yield from self._evaluate(self._space.dithered(aim, self._rng))
+            rise = None if of_kernels else change / walk.slope
+            point = yield from self._evaluate(self._space.dithered(aim, self._rng), rise)
             walk.arrive(point)
             if walk.is_lost:
                 return
@@ -303,21 +307,80 @@ class BoundarySearch:
         size = float(np.linalg.norm(step))
         return step * (share * length / size) if size > 0.0 else step
 
-    def _evaluate(self, candidate: Input) -> QueryGenerator[BoundaryPoint]:
-        """Query the host about an input, and the device if its surrogate gives a reason to."""
-        start, surrogate = self._start, self._surrogate
-        candidate = start.bounds.project(candidate, start.seed)
-        (outcome,) = yield (Query(candidate, surrogate.arms, surrogate.kernels),)
+    def _evaluate(
+        self, candidate: Input, rise: Real | None = None
+    ) -> QueryGenerator[BoundaryPoint]:
+        """Query the host about an input, and the device if its surrogate gives a reason to.
+
+        Args:
+            candidate: the input.
+            rise: the change of it by which the first arm's margin rises by 1, in levels; None where
+                that is not known.
+
+        """
+        surrogate = self._surrogate
+        point, outcome = yield from self._ask_host(candidate)
         if surrogate.decide(outcome):
-            whole = outcome
-            if Arm.DEVICE not in outcome.answers:
-                (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
-                whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
-            kind = start.goal.met(whole)
-            surrogate.update(whole)
-            if kind is not None:
-                raise TriggerFound(Trigger(candidate, kind, whole, tuple(self._names)))
-        return self._point(candidate, outcome)
+            if surrogate.is_vague(outcome):
+                yield from self._ask_around(point.input, outcome)
+            elif rise is None:
+                yield from self._ask_device(point.input, outcome)
+            else:
+                yield from self._ask_device(*(yield from self._deepen(point, outcome, rise)))
+        return point
+
+    def _deepen(
+        self, point: BoundaryPoint, outcome: Outcome, rise: Real
+    ) -> QueryGenerator[tuple[Input, Outcome]]:
+        """Try a deviation farther behind the first arm's boundary, if the one found is just behind.
+
+        Returns:
+            The stronger of the two, and its outcome.
+
+        """
+        goal, parameters, surrogate = self._start.goal, self._parameters, self._surrogate
+        strength = goal.strength(surrogate.substitute(outcome))
+        if strength is None or abs(point.margin) >= parameters.weak_margin:
+            return point.input, outcome
+        missing = float(np.sign(point.margin)) * parameters.deeper_target - point.margin
+        aim = self._levels(point) + missing * rise
+        deeper, other = yield from self._ask_host(self._space.dithered(aim, self._rng))
+        stronger = surrogate.decide(other) and strength < (
+            goal.strength(surrogate.substitute(other)) or 0.0
+        )
+        return (deeper.input, other) if stronger else (point.input, outcome)
+
+    def _ask_around(self, candidate: Input, outcome: Outcome) -> QueryGenerator[None]:
+        """Ask the device where the twin's decision changes next to a near-tie, if it does there."""
+        twin, parameters = outcome[Arm.TWIN], self._parameters
+        pair = yield from narrow_pair(self._start, candidate, twin, parameters)
+        self._lone_ties = 0 if pair else self._lone_ties + 1
+        asked: Sequence[Input] = pair or ()
+        if self._lone_ties == parameters.max_lone_ties:
+            self._lone_ties, asked = 0, (candidate,)
+        for near in asked:
+            _, answered = yield from self._ask_host(near)
+            yield from self._ask_device(near, answered)
+
+    def _ask_host(self, candidate: Input) -> QueryGenerator[tuple[BoundaryPoint, Outcome]]:
+        candidate = self._start.bounds.project(candidate, self._start.seed)
+        (outcome,) = yield (Query(candidate, self._surrogate.arms, self._surrogate.kernels),)
+        return self._point(candidate, outcome), outcome
+
+    def _ask_device(self, candidate: Input, outcome: Outcome) -> QueryGenerator[None]:
+        """Ask the device about an input that the host has answered, unless the device has, too.
+
+        Raises:
+            TriggerFound: it is a finding.
+
+        """
+        if Arm.DEVICE not in outcome.answers:
+            (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
+            outcome = Outcome({**outcome.answers, **answered.answers}, outcome.members)
+        kind = self._start.goal.met(outcome)
+        self._surrogate.update(outcome)
+        if kind is not None:
+            raise TriggerFound(Trigger(candidate, kind, outcome, tuple(self._names)))
 
     def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)

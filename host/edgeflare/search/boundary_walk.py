@@ -101,6 +101,11 @@ class BoundaryWalk:
         self._hold()
 
     @property
+    def slope(self) -> float:
+        """How fast the margin falls along the change of the seed, below 0."""
+        return float(self._effects[0, 0])
+
+    @property
     def is_pushing(self) -> bool:
         """Whether the next step pushes the first arm across its boundary.
 

@@ -151,7 +151,7 @@ class Strategy(ABC):
       the time limit of the chain is spent on them, `WhiteboxTimeUp` is raised in their place.
     - The returned trigger is the input of a query, judged by `start.goal.met` on an outcome that
       holds all arms of `start.goal.needed`. A query with `again=True` asks further arms about the
-      input of the query just before, and is not counted as another query.
+      input of an earlier query, and is not counted as another query.
 
     Attributes:
         summary: one line that helps to choose among strategies.

@@ -53,6 +53,13 @@ class Surrogate(ABC):
         """Decide whether to query the device about an input, and count the decision."""
         return self.deviates(outcome)
 
+    def is_vague(self, outcome: Outcome) -> bool:  # noqa: ARG002 - most foretell the device
+        """Whether an outcome says that the device may decide otherwise somewhere near the input.
+
+        Then it is worth queries on the host to find out where, before the device is queried.
+        """
+        return False
+
     def update(self, outcome: Outcome) -> None:  # noqa: B027 - most learn nothing
         """Update the surrogate with an outcome that holds the device's answer."""
 

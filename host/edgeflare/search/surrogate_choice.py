@@ -78,6 +78,11 @@ class NearTieSurrogate(Surrogate):
         margin = twin.lead()
         return not twin.tied and bool(margin < self.UNIT or self.LEAST <= margin <= self.MOST)
 
+    def is_vague(self, outcome: Outcome) -> bool:
+        """Whether the twin is one of 8 bits, whose scores mostly tie before they change places."""
+        twin = outcome[Arm.TWIN]
+        return twin.failure is None and twin.lead() >= self.UNIT
+
 
 class _NearTieWithOriginalSurrogate(NearTieSurrogate):
     """The device may deviate where the twin nearly ties and the original prefers its second.

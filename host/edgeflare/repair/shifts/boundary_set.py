@@ -246,12 +246,18 @@ class _DeviceAsTwin(AskTellSearch):
         """Return the queries, each for the original and the device."""
         return [Query(query.input, ARMS) for query in super().ask()]
 
+    def __init__(self, generator: SearchGenerator) -> None:
+        super().__init__(generator)
+        self._outcomes: dict[bytes, Outcome] = {}
+
     def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Tell the outcomes, once more where the device is queried about the same images."""
+        """Tell the outcomes, once more where the device is queried about an image again."""
         answered = [_device_as_twin(outcome) for outcome in outcomes]
+        for query, outcome in zip(super().ask(), answered, strict=True):
+            self._outcomes[query.input.tobytes()] = outcome
         super().tell(answered)
         while any(query.again for query in super().ask()):
-            super().tell(answered)
+            super().tell([self._outcomes[query.input.tobytes()] for query in super().ask()])
 
 
 def _device_as_twin(outcome: Outcome) -> Outcome:
