@@ -95,7 +95,7 @@ def test_the_same_start_asks_the_same_within_the_bounds_and_ends_with_a_trigger(
     assert (once.finding is None) == (not any(verdicts))
     if once.finding is not None:
         assert once.finding.kind == verdicts[-1]
-        assert once.finding.outcome == once.answered[-1]
+        assert once.finding.outcome == once.on_device[-1]
         assert once.finding.input.tobytes() == once.images[-1]
 
 
