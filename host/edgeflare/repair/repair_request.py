@@ -9,7 +9,7 @@ import msgspec
 from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare.record.request import Option
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
-from edgeflare.repair.shift_details import Mixture
+from edgeflare.repair.shift_details import Mixture, mixture_text
 
 Target = Literal["float", "int8-only"]
 """What the target computes: floats beside integers, or integers alone, as some accelerators do."""
@@ -59,7 +59,7 @@ class RepairRequest(msgspec.Struct, frozen=True):
     steps: CountFromOne | None = None
     suspects: CountFromOne | None = None
     rounds: CountFromOne | None = None
-    mixture: Annotated[Mixture | None, Option("--mixture")] = None
+    mixture: Annotated[Mixture | None, Option("--mixture", mixture_text)] = None
 
     @property
     def size_limit(self) -> CostLimit | None:

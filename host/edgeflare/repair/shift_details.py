@@ -91,6 +91,15 @@ class Mixture(msgspec.Struct, frozen=True):
     seeds: Share = 1 / 3
 
 
+def mixture_text(mixture: Mixture | None) -> str | None:
+    """Return shares as `--mixture` takes them, "0.5,0.25,0.25"; None where none are given."""
+    if mixture is None:
+        return None
+    return ",".join(
+        f"{share:.12g}" for share in (mixture.triggers, mixture.agreeing, mixture.seeds)
+    )
+
+
 class ShiftInputs(msgspec.Struct, frozen=True, kw_only=True):
     """How many inputs of each kind shifts are fitted to.
 
