@@ -90,13 +90,10 @@ class FloatCandidates:
         return best_pace(self.classifier, self.labelled, self.steps, self._new_rng())
 
     def located(self, suspects: int) -> LocatedBlocks:
-        """Return what localization says of the blocks.
+        """Return what localization says of the blocks; raises as `suspiciousness`.
 
         Args:
             suspects: how many of the most suspicious neurons are counted.
-
-        Raises:
-            UserError: the original misclassifies none of the inputs, or all.
 
         """
         scores = suspiciousness(self.classifier, self.blocks, self.labelled, self._new_rng())

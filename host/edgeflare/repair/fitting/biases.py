@@ -24,9 +24,6 @@ def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real)
         layer: one with biases.
         real: their real values, (channels,).
 
-    Raises:
-        UserError: another layer has the same biases.
-
     """
     if layer.bias is None or layer.weights is None or not has_integer_bias(graph, layer):
         return

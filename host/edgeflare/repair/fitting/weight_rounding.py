@@ -89,8 +89,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
         The changed file, of the same length.
 
     Raises:
-        UserError: no layer has such weights, the runtime refuses either network or an input, or
-            constants are shared.
+        UserError: no layer has such weights.
 
     """
     least = len(network.rows)

@@ -57,10 +57,6 @@ def fit_biases(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     Returns:
         A file of the same length, with the same operators.
 
-    Raises:
-        UserError: an operator with weights has no counterpart, biases are shared, or one of the
-            models does not run or cannot be cut into parts.
-
     """
     layers = [
         matched_layer for matched_layer in network.layers if _correctable(network, matched_layer)

@@ -87,10 +87,6 @@ def equalize_channels(network: QuantizedNetwork) -> QuantizedNetwork:
     Args:
         network: has at least one input to fit with.
 
-    Raises:
-        UserError: there are no channels to scale, constants are shared, or the original does not
-            run.
-
     """
     layers = {layer.operator: layer for layer in network.layers if _takes_scales(network, layer)}
     groups = _groups(network, layers)

@@ -90,10 +90,6 @@ def give_own_steps(network: QuantizedNetwork, progress: Callable[[int, int], Non
         progress: is told how many inputs the original has evaluated and how many ranges are
             fitted, and of how many.
 
-    Raises:
-        UserError: there is none, an operator with weights has no counterpart, or the original does
-            not run.
-
     """
     places = [place for place in _places(network.graph) if _is_int8(network.graph, place.tensor)]
     if places:

@@ -54,8 +54,7 @@ def fit_dare(
         A file of the same length, with the same operators.
 
     Raises:
-        UserError: it is no classifier, no layer but the last has weights, an operator has no
-            gradient, or constants are shared.
+        UserError: it is no classifier.
 
     """
     if network.task != DEFAULT_TASK:
@@ -96,7 +95,7 @@ def taught_rows(
         target: the layer that is to give what the checkpoint's gives.
 
     Raises:
-        UserError: no checkpoint teaches any input, or an operator has no gradient.
+        UserError: no checkpoint teaches any input.
 
     """
     (scores,) = FakeQuantizedNetwork(network.graph, (scores_of(network.graph),)).evaluate(

@@ -83,10 +83,6 @@ class FMT:
             layer: the tensor that the inputs of a pair are to share (p, §3.1.2); None for what the
                 layer before the last puts out.
 
-        Raises:
-            UserError: no layer but the last has weights, an operator has no gradient, or constants
-                are shared.
-
         """
         graph = Graph(content)
         layer = _layer_before_last(graph) if layer is None else layer
@@ -109,9 +105,6 @@ class FMT:
         Args:
             steps: how many are taken; any number draws the same inputs for its first ones.
             progress: is told how many steps are taken, and of how many.
-
-        Raises:
-            UserError: a slice has no neurons of the layer before the last.
 
         """
         tuning, rng = Tuning(steps, _RATE), deepcopy(self._rng)
@@ -138,9 +131,6 @@ def distil_mean(
 
     Returns:
         A file of the same length, with the same operators.
-
-    Raises:
-        UserError: an operator has no gradient, or constants are shared.
 
     """
     graph = Graph(content)

@@ -56,9 +56,6 @@ def tuned(
         rng: draws the inputs of each step.
         progress: is told how many steps are taken, and of how many.
 
-    Raises:
-        UserError: a slice has no neurons of the layer.
-
     """
     layer = network.outputs[0]
     if any(layer not in part.neurons for part in slices.values()):

@@ -60,9 +60,6 @@ def group_slices(
         criterion: a tensor, and the contributions of its channels for each input, (n, channels).
         share: of the synapses of each layer, above 0 and at most 1.
 
-    Raises:
-        UserError: an operator has no translation.
-
     """
     layers = needed_layers(graph, criterion[:1])
     network = FakeQuantizedNetwork(graph, [layer.outputs[0] for layer in layers])

@@ -203,7 +203,7 @@ def _shifts(fitted: Fitted) -> FoundShifts:
 
 
 _Changes = dict[str, NDArray[np.float64]]
-"""In how many of the splits a repairer changed whether each input deviates, by kind."""
+"""The splits in which a repairer changed whether an input deviates: a count of each, by kind."""
 
 
 def evaluate(
