@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -80,12 +81,58 @@ def test_a_cell_in_words(cell: KernelCell, words: str) -> None:
     assert cell.words == words
 
 
-def test_a_run_ends_where_its_time_is_up() -> None:
+def test_each_kernel_set_runs_one_round_where_no_time_is_left() -> None:
     arms = [TableArm(column("builtin", version), ExactArm()) for version in ("2.1.6", "2.2.0")]
     told: list[int] = []
-    table, stop = kernel_table(CELLS, 600, 0, arms, lambda done: done >= 250, told.append)
-    assert (table.models, stop) == (250, None)
-    assert told == [250, 500]
+    table, stop = kernel_table(CELLS, 600, 0, arms, lambda: True, told.append)
+    assert (table.models, stop) == (told[0], None)
+    assert [column.models for column in table.columns] == [told[0], told[1] - told[0]]
+    assert told[1] == 2 * told[0]
+
+
+class TimedArm(ExactArm):
+    """Kernels that take some seconds for each round, by a clock of the test's."""
+
+    def __init__(self, seconds: float, clock: list[float], faults: Sequence[PlantedFault]) -> None:
+        super().__init__(faults=faults)
+        self.seconds, self.clock = seconds, clock
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Answer after so many seconds."""
+        self.clock[0] += self.seconds
+        return super().run(models)
+
+
+def timed_table(
+    monkeypatch: pytest.MonkeyPatch, seconds: Sequence[float], fault: PlantedFault
+) -> KernelTable:
+    """Return the table of kernel sets that take some seconds a round, in 100 seconds."""
+    clock = [0.0]
+    monkeypatch.setattr(kernel_table_room, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(kernel_table_room, "_ROUND", 10)
+    arms = [
+        TableArm(column("builtin", f"2.{at}.0"), TimedArm(each, clock, (fault,)))
+        for at, each in enumerate(seconds)
+    ]
+    return kernel_table(CELLS, 400, 0, arms, lambda: clock[0] >= 100)[0]
+
+
+def test_kernel_sets_share_the_time_and_not_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = timed_table(monkeypatch, (1.0, 25.0), PlantedFault("NONE"))
+    fast, slow = (column.models for column in table.columns)
+    assert fast > 10 * slow > 0
+    assert table.models == fast
+    page = "\n".join(map(markdown_section, table_sections(table)))
+    assert f"| {fast} |" in page
+    assert f"| {slow} |" in page
+    assert " tried)" in table_csv(table)
+
+
+def test_no_more_models_are_run_of_what_is_never_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = timed_table(monkeypatch, (1.0,), PlantedFault("NEG", failure="crash"))
+    ((_, dead),) = table.rows[1].kernels.items()
+    assert 3 <= dead.crashed == dead.total < table.rows[1].models
+    assert table.columns[0].models == table.rows[0].models + dead.total
 
 
 class LostArm(ExactArm):
@@ -107,16 +154,16 @@ class LostArm(ExactArm):
 def test_what_ran_is_kept_where_a_kernel_set_is_lost(
     stop: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_table_room, "_CHUNK", 25)
+    monkeypatch.setattr(kernel_table_room, "_ROUND", 25)
 
     def arms(rounds: int) -> list[TableArm]:
         first = TableArm(column("builtin", "2.1.6"), ExactArm())
         return [first, TableArm(column("builtin", "2.2.0"), LostArm(stop, rounds))]
 
     table, ended = kernel_table(CELLS, 30, 0, arms(1))
-    assert (table.models, sum(row.models for row in table.rows)) == (25, 25)
     assert ended is stop
-    assert table == kernel_table(CELLS, 25, 0, arms(1))[0]
+    assert table.columns[1].models == 25
+    assert sum(row.models for row in table.rows) == table.models == table.columns[0].models
     with pytest.raises(type(stop)):
         kernel_table(CELLS, 30, 0, arms(0))
 

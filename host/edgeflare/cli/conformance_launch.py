@@ -283,7 +283,7 @@ def tabulate_kernels(
             most,
             rng_seed,
             arms,
-            over=lambda _: seconds is not None and time.monotonic() - begun > seconds,
+            over=lambda: seconds is not None and time.monotonic() - begun > seconds,
             tried=lambda done: display.worked(name, done, runs),
             command=lambda ran: _command(cells, ran, rng_seed, versions),
             machine=describe_host(None).soc,

@@ -1,13 +1,16 @@
 """What each kernel set of each runtime makes of each operator and type, as data to look up.
 
-The same drawn models run on all of them, and each answer is held to exact arithmetic alone.
+The same drawn models run on all of them, in the same order, and each answer is held to exact
+arithmetic alone. Where time is limited each kernel set has an equal part of it: some answer to
+thousands of models while others need as long to refuse one.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -41,15 +44,27 @@ KERNELS_PAGE: Final = "kernels.md"
 MODELS_PER_CELL: Final = 16
 """Models that are drawn where no number is given, by the operators and types."""
 
-_CHUNK: Final = 250
-"""Models that are drawn and run at once."""
+_ROUND: Final = 125
+"""Models that a kernel set runs at once."""
+
+_ROUNDS_KEPT: Final = 4
+"""Rounds whose exact answers are kept for the kernel sets that are behind: those that take as long
+as each other are never more apart."""
+
+_UNANSWERED: Final = 3
+"""Models of an operator and type to which a kernel set gives no answer, and to none before, after
+which it is given no more: each takes a process, and more to find it among others."""
 
 _NEAREST: Final = {"steps": 0.5 + 1e-6, "ulp": 1.0, "": 0.0}
 """Errors up to which an answer is exact: the nearest step, a float next to the exact value."""
 
+_TOLD_ALONE: Final = ("not tried", "refused", "wrong", "crash")
+"""What is the same of fewer models, or is told with their number."""
+
 _LEGEND: Final = (
-    "Exact: each value is the nearest one. A step off: it is within what rounding may. Wrong,"
-    " refused and crashed: in at least one model. The file kernels.csv has each cell."
+    "Of each: how many models of an operator and type that it answers were run, from the least to"
+    " the most. Exact: each value is the nearest one. A step off: it is within what rounding may."
+    " Wrong, crash: in at least one model. Refused: in all. The file kernels.csv has each cell."
 )
 
 
@@ -63,7 +78,7 @@ class KernelTable(
         command: returns the command that makes a table of so many models.
         machine: CPU that it was made on.
         rng_seed: the run seed.
-        models: models that were run on each kernel set.
+        models: models that were drawn, and run on the kernel sets that had time for all.
         columns: the kernel sets, from the oldest version of the runtime.
         rows: a row for each operator and type.
 
@@ -85,12 +100,15 @@ class KernelColumn(msgspec.Struct, frozen=True, kw_only=True):
         name: name of the kernel set with its version, such as "xnnpack@2.2.0".
         kernels: name of the kernel set.
         runtime: package and version of the runtime.
+        models: models that were run, less than others where its time was up before, and where it
+            gave no answer to any of an operator.
 
     """
 
     name: str
     kernels: str
     runtime: str
+    models: Count = 0
 
 
 class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,11 +117,11 @@ class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         operator: name of the operator.
         type: the operator's type.
-        models: how many were run.
+        models: how many were drawn.
         buckets: ranges of parameters that they cover.
         of: how many there are.
-        kernels: what a kernel set makes of the models, by its column; a kernel set that is exact in
-            all of them is left out.
+        kernels: what a kernel set makes of the models that were run on it, by its column; a kernel
+            set that was given all and is exact in all of them is left out.
 
     """
 
@@ -136,9 +154,16 @@ class KernelCell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     when: tuple[str, ...] = ()
 
     @property
+    def total(self) -> int:
+        """How many models were run."""
+        return self.exact + self.step + self.wrong + self.refused + self.crashed
+
+    @property
     def words(self) -> str:
         """The worst of it, in a word, with its conditions."""
-        total = self.exact + self.step + self.wrong + self.refused + self.crashed
+        total = self.total
+        if not total:
+            return "not tried"
         when = f": {'; '.join(self.when)}" if self.when else ""
         if self.wrong or self.crashed:
             word = "wrong" if self.wrong else "crash"
@@ -173,9 +198,6 @@ class TableArm:
 Stop = KeyboardInterrupt | InfrastructureError
 """What ends a table before its time: the user, or the loss of what runs models."""
 
-_Round = Mapping[str, Sequence[tuple[DraftNode, str, KernelJudgement]]]
-"""What became of some models, by kernel set: of each the name of its count, and what is said."""
-
 
 @dataclass(slots=True)
 class _Tried:
@@ -184,16 +206,19 @@ class _Tried:
     counts: dict[Cell, Counter[str]] = field(default_factory=dict)
     observations: dict[Cell, list[Observation]] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, name: str, rounds: Sequence[_Round]) -> _Tried:
-        """Return what became of all models on a kernel set."""
-        tried = cls()
-        for once in rounds:
-            for node, kind, judgement in once[name]:
-                tried._add(node, kind, judgement)
-        return tried
+    @property
+    def models(self) -> int:
+        """How many were run."""
+        return sum(counts.total() for counts in self.counts.values())
 
-    def _add(self, node: DraftNode, kind: str, judgement: KernelJudgement) -> None:
+    def is_left_out(self, cell: Cell) -> bool:
+        """Return whether no more models of a cell are run: none of them was ever answered."""
+        counts = self.counts.get(cell, Counter())
+        lost = counts["refused"] + counts["crashed"]
+        return lost == counts.total() and lost >= _UNANSWERED
+
+    def add(self, node: DraftNode, kind: str, judgement: KernelJudgement) -> None:
+        """Add what became of a model, by the name of its count, and what is said of it."""
         facts = known_operators()[node.operator].facts(node.type, node.configuration)
         settings = {**node.configuration, **facts}
         self.counts.setdefault(node.cell, Counter())[kind] += 1
@@ -201,79 +226,138 @@ class _Tried:
         self.observations.setdefault(node.cell, []).append(seen)
 
 
+@dataclass(slots=True)
+class _Progress:
+    """How far a kernel set has come.
+
+    Attributes:
+        arm: the kernel set.
+        rounds: rounds that it has run.
+        seconds: what they took.
+        tried: what became of their models.
+
+    """
+
+    arm: TableArm
+    rounds: int = 0
+    seconds: float = 0.0
+    tried: _Tried = field(default_factory=_Tried)
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundModels:
+    """The models of a round, and how each is measured once it was: by its place."""
+
+    models: Sequence[PosedModel]
+    rulers: dict[int, Ruler] = field(default_factory=dict)
+
+
+class _Rounds:
+    """The rounds of models that all kernel sets are given in the same order."""
+
+    def __init__(self, cells: Sequence[Cell], models: int, rng_seed: int) -> None:
+        self._drawing = UniformDrawing(Coverage(cells, ()), np.random.default_rng(rng_seed))
+        self._left = models
+        self._nodes: list[list[DraftNode]] = []
+        self._ready: OrderedDict[int, _RoundModels] = OrderedDict()
+
+    def drawn(self, count: int) -> list[DraftNode]:
+        """Return the models of so many rounds."""
+        return [node for nodes in self._nodes[:count] for node in nodes]
+
+    def has(self, number: int) -> bool:
+        """Return whether there is a round; draw it if it is the next."""
+        while number >= len(self._nodes) and self._left:
+            asked = self._drawing.ask(min(_ROUND, self._left))
+            self._left = self._left - len(asked) if asked else 0
+            if asked:
+                self._nodes.append([draft.nodes[0] for draft in asked])
+        return number < len(self._nodes)
+
+    def run(self, progress: _Progress) -> None:
+        """Run a kernel set's next round on it; nothing of it counts if that is lost meanwhile."""
+        nodes = self._nodes[progress.rounds]
+        round_models = self._round_models(progress.rounds)
+        begun = time.monotonic()
+        places = [at for at, node in enumerate(nodes) if not progress.tried.is_left_out(node.cell)]
+        chosen = [round_models.models[at] for at in places]
+        answers = run_padded([progress.arm.arm], chosen)
+        for at, model, by_arm in zip(places, chosen, answers, strict=True):
+            (answer,) = by_arm.values()
+            progress.tried.add(nodes[at], *_kind(at, nodes[at], model, answer, round_models.rulers))
+        progress.rounds += 1
+        progress.seconds += time.monotonic() - begun
+
+    def _round_models(self, number: int) -> _RoundModels:
+        if number not in self._ready:
+            nodes = self._nodes[number]
+            models = [posed(Draft((node,)), {}).whole for node in nodes]
+            self._ready[number] = _RoundModels(models)
+            if len(self._ready) > _ROUNDS_KEPT:
+                self._ready.popitem(last=False)
+        return self._ready[number]
+
+
 def kernel_table(
     cells: Sequence[Cell],
     models: int,
     rng_seed: int,
     arms: Sequence[TableArm],
-    over: Callable[[int], bool] = lambda _done: False,
+    over: Callable[[], bool] = lambda: False,
     tried: Callable[[int], None] = lambda _done: None,
     command: Callable[[int], str] = lambda _models: "",
     machine: str = "",
 ) -> tuple[KernelTable, Stop | None]:
     """Run drawn models on kernel sets, and return what each makes of each operator and type.
 
+    That kernel set runs its next round which has spent least time, so that each has an equal part
+    of it until it has run all.
+
     Args:
         cells: operators and types.
         models: how many are drawn.
         rng_seed: the run seed.
         arms: the kernel sets, from the oldest version.
-        over: is called with how many models were run, and returns whether to end there.
+        over: returns whether the time is up; every kernel set runs one round in any case.
         tried: is called with how many were run, each counted once for each kernel set.
         command: the command that makes it.
         machine: CPU that it is made on.
 
     Returns:
-        The table of what ran on all kernel sets, and what ended it before its time.
+        The table of what ran, and what ended it before its time.
 
     Raises:
-        InfrastructureError: what runs them is lost before anything ran on all of them.
+        InfrastructureError: what runs them is lost before a round ran on all of them.
 
     """
-    drawing = UniformDrawing(Coverage(cells, ()), np.random.default_rng(rng_seed))
-    rounds: list[_Round] = []
+    rounds = _Rounds(cells, models, rng_seed)
+    several = [_Progress(arm) for arm in arms]
     stop: Stop | None = None
-    done = 0
     try:
-        while done < models and not over(done):
-            chunk = [draft.nodes[0] for draft in drawing.ask(min(_CHUNK, models - done))]
-            if not chunk:
+        while left := [progress for progress in several if rounds.has(progress.rounds)]:
+            now = min(left, key=lambda progress: progress.seconds)
+            if over() and now.rounds:
                 break
-            rounds.append(_run_once(chunk, arms, done, tried))
-            done += len(chunk)
+            rounds.run(now)
+            tried(sum(progress.tried.models for progress in several))
     except (KeyboardInterrupt, InfrastructureError) as error:
-        if not rounds:
+        if not all(progress.rounds for progress in several):
             raise
         stop = error
-    names = [table_arm.column.name for table_arm in arms]
-    nodes = [node for once in rounds for node, *_ in once[names[0]]]
+    nodes = rounds.drawn(max(progress.rounds for progress in several))
+    by_name = {progress.arm.column.name: progress.tried for progress in several}
     table = KernelTable(
         edgeflare=__version__,
         command=command(len(nodes)),
         machine=machine,
         rng_seed=rng_seed,
         models=len(nodes),
-        columns=tuple(table_arm.column for table_arm in arms),
-        rows=tuple(_rows(cells, nodes, {name: _Tried.of(name, rounds) for name in names})),
+        columns=tuple(
+            msgspec.structs.replace(progress.arm.column, models=progress.tried.models) for progress in several
+        ),
+        rows=tuple(_rows(cells, nodes, by_name)),
     )
     return table, stop
-
-
-def _run_once(
-    nodes: Sequence[DraftNode], arms: Sequence[TableArm], before: int, tried: Callable[[int], None]
-) -> _Round:
-    """Run some models on all kernel sets, after so many others; return what became of them."""
-    models = [posed(Draft((node,)), {}).whole for node in nodes]
-    rulers: dict[int, Ruler] = {}
-    found: dict[str, list[tuple[DraftNode, str, KernelJudgement]]] = {}
-    for number, table_arm in enumerate(arms, 1):
-        answers = run_padded([table_arm.arm], models)
-        seen = found[table_arm.column.name] = []
-        for at, (node, model) in enumerate(zip(nodes, models, strict=True)):
-            (answer,) = answers[at].values()
-            seen.append((node, *_kind(at, node, model, answer, rulers)))
-        tried(before * len(arms) + number * len(models))
-    return found
 
 
 def _kind(
@@ -316,19 +400,19 @@ def _rows(
             kernels={
                 name: _cell(seen, cell)
                 for name, seen in tried.items()
-                if mine and seen.counts[cell]["exact"] < len(mine)
+                if mine and seen.counts.get(cell, Counter())["exact"] < len(mine)
             },
         )
 
 
 def _cell(seen: _Tried, cell: Cell) -> KernelCell:
-    groups = grouped(seen.observations[cell], known_operators())
+    groups = grouped(seen.observations.get(cell, []), known_operators())
     when = [
         " where ".join(filter(None, [group.key.symptom, " and ".join(group.condition.texts)]))
         for group in groups
         if group.key.verdict != "undefined"
     ]
-    return KernelCell(**seen.counts[cell], when=tuple(dict.fromkeys(when)))
+    return KernelCell(**seen.counts.get(cell, {}), when=tuple(dict.fromkeys(when)))
 
 
 def table_csv(table: KernelTable) -> str:
@@ -344,9 +428,13 @@ def table_csv(table: KernelTable) -> str:
 
 
 def _words(row: KernelRow, name: str) -> str:
+    """Return what a kernel set makes of an operator; of how many models, where not of all."""
     if not row.models:
         return "not tried"
-    return row.kernels[name].words if name in row.kernels else "exact"
+    if (cell := row.kernels.get(name)) is None:
+        return "exact"
+    told = cell.total == row.models or cell.state in _TOLD_ALONE
+    return cell.words if told else f"{cell.words} ({cell.total} tried)"
 
 
 def _state(row: KernelRow, name: str) -> str:
@@ -356,20 +444,22 @@ def _state(row: KernelRow, name: str) -> str:
 def table_sections(table: KernelTable) -> list[Section]:
     """Return the kernel sets with their figures, and the operators that one gets wrong."""
     tried = [row for row in table.rows if row.models]
-    states = ("exact", "a step off", "wrong", "crash", "refused")
+    states = ("exact", "a step off", "wrong", "crash", "refused", "not tried")
     figures = []
     for column in table.columns:
         counts = Counter(_state(row, column.name) for row in tried)
-        figures.append(
-            (column.kernels, column.runtime, *(f"{counts[state]:,}" for state in states))
-        )
+        numbers = (f"{counts[state]:,}" for state in states)
+        of_each = _of_each(tried, column.name)
+        figures.append((column.kernels, column.runtime, f"{column.models:,}", of_each, *numbers))
     said = (
-        f"{table.models:,} models of {len(tried):,} operators and types, the same for each kernel"
-        f" set, {min((row.models for row in tried), default=0)} to"
-        f" {max((row.models for row in tried), default=0)} of each, on {table.machine}; run seed"
+        f"{table.models:,} models of {len(tried):,} operators and types were drawn,"
+        f" {min((row.models for row in tried), default=0)} to"
+        f" {max((row.models for row in tried), default=0)} of each. Each kernel set ran them in the"
+        " same order, as far as an equal part of the time took it, and no more of an operator and"
+        f" type once it answered none of {_UNANSWERED}; on {table.machine}, run seed"
         f" {table.rng_seed}, EdgeFlare {table.edgeflare}."
     )
-    header = ("kernels", "runtime", *states)
+    header = ("kernels", "runtime", "models", "of each", *states)
     summary = Table(title="", header=header, rows=figures, note=_LEGEND, numbers_from=2)
     kernels = dict.fromkeys(column.kernels for column in table.columns)
     rows = [(f"{row.operator} {row.type}", *_wrong_words(table, row, kernels)) for row in tried]
@@ -382,6 +472,16 @@ def table_sections(table: KernelTable) -> list[Section]:
             blocks=[Table.of_words(("operator", *kernels), wrong)],
         ),
     ]
+
+
+def _of_each(rows: Sequence[KernelRow], name: str) -> str:
+    """Return how many models a kernel set was given of the operators that it answers."""
+    totals = [
+        row.kernels[name].total if name in row.kernels else row.models
+        for row in rows
+        if _state(row, name) not in ("refused", "not tried")
+    ]
+    return f"{min(totals)} to {max(totals)}" if totals else "–"
 
 
 def _wrong_words(table: KernelTable, row: KernelRow, kernels: Iterable[str]) -> Iterator[str]:
@@ -397,7 +497,7 @@ def _wrong_words(table: KernelTable, row: KernelRow, kernels: Iterable[str]) -> 
             )
             for column in columns
         ]
-        if all(outcome in ("right", "refused") for _, outcome in outcomes):
+        if all(outcome in ("right", "refused", "not tried") for _, outcome in outcomes):
             yield "·"
             continue
         last = row.kernels.get(columns[-1].name)

@@ -1,4 +1,4 @@
-"""Packs of models: how they are grouped, written, waited for, and what a failure of one says."""
+"""Packs of models: how they are grouped, written and waited for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunF
 from edgeflare.conform.execution.model_pack import (
     ModelPack,
     PackLimits,
-    is_misshapen,
     model_bytes,
     next_group,
     pack_file,
@@ -26,7 +25,7 @@ from edgeflare.conform.execution.model_pack import (
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, side_by_side
-from posed_models import ROWS, addition, mixed_models, of_constants, posed, unary
+from posed_models import ROWS, addition, mixed_models, posed, unary
 
 CRASH = RunFailure("crash", "SIGSEGV")
 
@@ -150,58 +149,6 @@ def test_what_fails_at_some_ranks_alone_stops_no_other() -> None:
         history.note(posed(unary("FLOOR", (1, 2, 3, 4))), None)
     models = [posed(unary("FLOOR", (1, 2, 3, 4))) for _ in range(20)]
     assert groups(history, models, PackLimits()) == [list(range(20))]
-
-
-MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(unary("NEG"))]
-
-
-@pytest.mark.parametrize(
-    ("detail", "place"),
-    [
-        ("refuses it: Given shapes … Node number 0 (ADD) failed to prepare.", 0),
-        ("no reason.Node number 3 (NEG) failed to invoke.", 3),
-        ("Node number 3 (ABS) failed to invoke", None),  # of another graph
-        ("Node number 4 (TfLiteXNNPackDelegate) failed to prepare", None),
-        ("output t2 has shape (3,), declared (4,)", 0),
-        ("output t3 has shape (3,), declared (4,)", 1),
-        ("output t8 has shape (3,), declared (4,)", 3),
-        ("tensor t3 has shape (1073741824, 7), which no memory holds", 1),
-        ("output t9 has shape (3,), declared (4,)", None),
-        ("some runtime 1.2 has no operator NEG version 1: convert the model", 3),
-        ("some runtime 1.2 has no operator NEG version 2: convert the model", None),
-        ("TFLite Micro refuses NEG, node 3: Type INT32 is not supported.", 3),
-        ("TFLite Micro refuses NEG, node 1: Type INT32 is not supported.", None),
-        ("TFLite Micro has no operator NEG", 3),
-        ("SIGSEGV", None),
-    ],
-)
-def test_the_model_is_found_that_a_failure_names(detail: str, place: int | None) -> None:
-    assert ModelPack(MODELS).suspect(RunFailure("error", detail)) == place
-    assert is_misshapen(detail) == detail.startswith("output")
-
-
-def test_what_a_refusal_names_beyond_doubt_is_told_as_of_that_model_alone() -> None:
-    pack = ModelPack(MODELS)
-    said = RunFailure("refused", "TFLite Micro refuses NEG, node 3: Type INT32 is not supported.")
-    alone = "TFLite Micro refuses NEG, node 0: Type INT32 is not supported."
-    assert pack.refusals(said) == {3: RunFailure("refused", alone)}
-    lacking = RunFailure("refused", "TFLite Micro has no operator NEG")
-    assert pack.refusals(lacking) == {3: lacking}
-    assert pack.refusals(RunFailure("error", said.detail)) == {}
-    assert pack.refusals(RunFailure("refused", "refuses it: no reason given")) == {}
-
-
-def test_an_accelerator_names_operators_of_which_it_refuses_some() -> None:
-    pack = ModelPack([*MODELS, posed(unary("NEG", (1, 5)))])
-    detail = (
-        "the GPU accelerator of some runtime takes 2 of 4 nodes, and not ABS: Operation is not"
-        ' supported.; NEG: Tensor "t0" has bad input dims size: 5: set fallback = true in the'
-        " device's profile to run the others on the CPU"
-    )
-    assert pack.suspects(RunFailure("refused", detail)) == [(1, 2), (3, 4)]
-    assert pack.refusals(RunFailure("refused", detail)) == {}
-    assert pack.suspects(RunFailure("crash", detail)) == []
-    assert pack.suspects(RunFailure("refused", "refuses it: no reason given")) == []
 
 
 def test_graphs_that_several_arms_run_are_written_once() -> None:

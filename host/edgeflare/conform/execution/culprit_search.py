@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import prod
 
 from edgeflare.conform.execution.failure_history import FailureHistory
@@ -22,6 +22,7 @@ from edgeflare.conform.execution.model_pack import (
     model_bytes,
     next_group,
 )
+from edgeflare.conform.execution.named_models import refusals, suspect, suspects
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
@@ -99,12 +100,8 @@ class CulpritSearch:
                 self._note(group, outcome)
             elif len(group) == 1:
                 self._note(group, (ModelAnswer(failure=outcome),))
-            elif refusals := self._pack(group).refusals(outcome):
-                for place, refusal in refusals.items():
-                    self._note([group[place]], (ModelAnswer(failure=refusal),))
-                others.update(at for place, at in enumerate(group) if place not in refusals)
-            elif self._suspected_of(group, outcome):
-                others.update(group)
+            elif self._settled(group, outcome):
+                others.update(at for at in group if at not in self._answers)
             else:
                 others.update(self._search(group, outcome))
             left = sorted(others)
@@ -117,19 +114,27 @@ class CulpritSearch:
     def _odds(self, at: int) -> float:
         return max(self._history.odds(self._models[at].graph), self._suspected.get(at, 0.0))
 
-    def _suspected_of(self, group: Sequence[int], failure: RunFailure) -> set[int]:
-        """Return the models of a group of which a refusal says that some are refused.
+    def _settled(self, group: Sequence[int], failure: RunFailure) -> set[int]:
+        """Answer for the models that a refusal names, and raise the odds of those that it may mean.
 
-        Their odds are raised by Bayes' rule, given that at least one of those with an operator is.
-        Together they have odds of one and more then, so they do not go into one file again.
+        By Bayes' rule, given that at least one of those with an operator is refused. Together they
+        have odds of one and more then, so they do not go into one file again.
+
+        Returns:
+            All these models; none for a failure that names nothing.
+
         """
-        suspects = self._pack(group).suspects(failure)
-        for places in suspects:
+        models = self._models_of(group)
+        named = refusals(models, failure)
+        for place, refusal in named.items():
+            self._note([group[place]], (ModelAnswer(failure=refusal),))
+        meant = [places for places in suspects(models, failure) if named.keys().isdisjoint(places)]
+        for places in meant:
             odds = {group[place]: self._odds(group[place]) for place in places}
             some = 1 - prod(1 - chance for chance in odds.values())
             for at, chance in odds.items():
                 self._suspected[at] = max(self._odds(at), chance / some)
-        return {group[place] for places in suspects for place in places}
+        return {group[place] for place in (*named, *chain.from_iterable(meant))}
 
     def _search(self, group: Sequence[int], failure: RunFailure) -> list[int]:
         """Find a model that keeps a group from answering.
@@ -152,11 +157,11 @@ class CulpritSearch:
                 self._note(first, outcome)
                 left, hint = second, None
                 continue
-            if len(first) > 1 and (suspected := self._suspected_of(first, outcome)):
+            if len(first) > 1 and (settled := self._settled(first, outcome)):
                 # What else is wrong is not known before these are out of the way.
                 refused, hint = True, None
-                waiting.extend(suspected)
-                left = [at for at in left if at not in suspected]
+                waiting.extend(at for at in settled if at not in self._answers)
+                left = [at for at in left if at not in settled]
                 continue
             waiting.extend(second)
             if len(first) == 1:
@@ -174,7 +179,7 @@ class CulpritSearch:
 
         Halves are of equal odds, so that either is as likely to have failed.
         """
-        at = None if failure is None else self._pack(group).suspect(failure)
+        at = None if failure is None else suspect(self._models_of(group), failure)
         if at is not None:
             return (group[at],), [*group[:at], *group[at + 1 :]]
         odds = {at: self._odds(at) for at in group}
@@ -243,7 +248,7 @@ class CulpritSearch:
         return isinstance(self._run(places), RunFailure)
 
     def _run(self, places: Sequence[int], *, patient: bool = False) -> Outcome:
-        models = [self._models[at] for at in places]
+        models = self._models_of(places)
         hasty = _PACK_SECONDS + len(models) * _MODEL_SECONDS
         seconds = self._patience_seconds
         if len(models) > 1 and not patient:
@@ -253,7 +258,10 @@ class CulpritSearch:
         return self._runner.run(self._pack(places), seconds + row_seconds(models))
 
     def _pack(self, places: Sequence[int]) -> ModelPack:
-        return ModelPack([self._models[at] for at in places], self._invocation)
+        return ModelPack(self._models_of(places), self._invocation)
+
+    def _models_of(self, places: Sequence[int]) -> list[PosedModel]:
+        return [self._models[at] for at in places]
 
     def _note(self, places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
         for at, answer in zip(places, answers, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
-from edgeflare.conform.execution.model_pack import MissingOperator, missing_operator
+from edgeflare.conform.execution.named_models import MissingOperator, missing_operator
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph
 
 _ORDINARY = 0.001

@@ -5,12 +5,9 @@ Which models go into one file follows from its limits, and from the odds that th
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from threading import Lock
 
 import numpy as np
@@ -39,30 +36,6 @@ _lock = Lock()
 
 _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 """No operator, and a tensor that is given and answered: a row needs a byte each way."""
-
-_FAILED_NODE = re.compile(r"Node number (?P<number>\d+) \((?P<operator>\w+)\) failed to")
-_REFUSED_NODE = re.compile(r" refuses (?P<operator>\w+), node (?P<number>\d+): ")
-"""How a runtime without delegates, whose nodes have numbers too, names the first node that it
-refuses (`ModelRuntime.open`): there is no doubt which one that is."""
-
-_FAILED_RESULT = re.compile(r"(?:output|tensor) t(\d+) has shape")
-_MISSHAPEN = re.compile(r"output t\d+ has shape .*, declared ")
-
-_MISSING = (
-    re.compile(r" has no operator (?P<operator>\w+)(?: version (?P<version>\d+))?"),
-    re.compile(r" and not (?P<operator>\w+): (?:Operation is not supported|Not supported op )"),
-)
-"""How the agent's runtime says that no model with such an operator can load. Of an accelerator's
-reasons, these two speak of the operator alone; "Not supported Cast case. Input type: …" and others
-that begin alike speak of types or shapes, with which it may take the operator."""
-
-_REFUSED_OPERATORS = re.compile(r" nodes, and not (.+): set fallback")
-_REFUSED_OPERATOR = re.compile(r"(?:^|; )([A-Z][A-Z0-9_]+): ")
-"""How the agent's runtime says which operators an accelerator refuses, each with the reason."""
-
-MissingOperator = tuple[str, int | None]
-"""An operator that a runtime lacks, and the version, None for all."""
-
 
 @dataclass(frozen=True, slots=True)
 class PackInvocation:
@@ -181,108 +154,6 @@ class ModelPack:
             if echoed:
                 next(results)
         return tuple(map(_joined, turns))
-
-    def suspect(self, failure: RunFailure) -> int | None:
-        """Return the place of the model that a failure names, if it names one.
-
-        It is a hint: a delegate's nodes have numbers too, and memory that was overwritten makes
-        others fail.
-        """
-        if found := _first_match((_FAILED_NODE, _REFUSED_NODE), failure.detail):
-            at = self._model_of(found)
-            if at is not None:
-                return at
-        if missing := missing_operator(failure):
-            for at, model in enumerate(self.models):
-                if any(lacks(missing, node) for node in model.graph.nodes):
-                    return at
-        if found := _FAILED_RESULT.search(failure.detail):
-            sizes = [len(model.graph.values) for model in self.models]
-            return _owner(sizes, int(found.group(1)))
-        return None
-
-    def suspects(self, failure: RunFailure) -> list[tuple[int, ...]]:
-        """Return the places of models among which an accelerator refuses some.
-
-        Returns:
-            For each operator that it says that it refuses, the models that have it: it refuses at
-            least one of them. Nothing for a failure that names none.
-
-        """
-        named = _REFUSED_OPERATORS.search(failure.detail)
-        if failure.kind != "refused" or named is None:
-            return []
-        found = (
-            tuple(
-                at
-                for at, model in enumerate(self.models)
-                if any(node.operator == operator for node in model.graph.nodes)
-            )
-            for operator in sorted(set(_REFUSED_OPERATOR.findall(named.group(1))))
-        )
-        return [places for places in found if places]
-
-    def refusals(self, failure: RunFailure) -> dict[int, RunFailure]:
-        """Return the models that are refused beyond doubt.
-
-        Returns:
-            By their places, what is said of each alone; nothing for a failure that leaves doubt.
-
-        """
-        if failure.kind != "refused":
-            return {}
-        missing = missing_operator(failure)
-        if missing is not None and not _REFUSED_OPERATORS.search(failure.detail):
-            lacking = (
-                any(lacks(missing, node) for node in model.graph.nodes) for model in self.models
-            )
-            return {at: failure for at, is_one in enumerate(lacking) if is_one}
-        found = _REFUSED_NODE.search(failure.detail)
-        at = None if found is None else self._model_of(found)
-        if found is None or at is None:
-            return {}
-        start, stop = found.span("number")
-        before = sum(len(model.graph.nodes) for model in self.models[:at])
-        number = int(found["number"]) - before
-        detail = f"{failure.detail[:start]}{number}{failure.detail[stop:]}"
-        return {at: RunFailure("refused", detail)}
-
-    def _model_of(self, found: re.Match[str]) -> int | None:
-        """Return the place of the model whose node is named, by number and operator."""
-        number, nodes = int(found["number"]), [n for graph in self._graphs for n in graph.nodes]
-        if number >= len(nodes) or nodes[number].operator != found["operator"]:
-            return None
-        return _owner([len(model.graph.nodes) for model in self.models], number)
-
-
-def is_misshapen(detail: str) -> bool:
-    """Return whether a runtime's error is that a result has another shape than was declared."""
-    return _MISSHAPEN.search(detail) is not None
-
-
-def missing_operator(failure: RunFailure) -> MissingOperator | None:
-    """Return the operator and version that the runtime lacks, if that is why it failed."""
-    found = _first_match(_MISSING, failure.detail)
-    if found is None:
-        return None
-    version = found.groupdict().get("version")
-    return found["operator"], None if version is None else int(version)
-
-
-def lacks(missing: MissingOperator, node: GraphNode) -> bool:
-    """Return whether a node is what a runtime lacks."""
-    operator, version = missing
-    return node.operator == operator and version in (None, node.version)
-
-
-def _first_match(patterns: Sequence[re.Pattern[str]], text: str) -> re.Match[str] | None:
-    return next((found for pattern in patterns if (found := pattern.search(text))), None)
-
-
-def _owner(sizes: Sequence[int], number: int) -> int | None:
-    """Return which of consecutive ranges a number lies in."""
-    at = bisect_right(list(accumulate(sizes)), number)
-    return at if at < len(sizes) else None
 
 
 def _results(
