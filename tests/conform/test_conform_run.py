@@ -27,16 +27,21 @@ from conforming import (
     PlantedFault,
     SeenProgress,
     a_header,
+    an_addition,
     faulty_arms,
 )
 from edgeflare.conform import conform_run
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.draft import Draft, drafted
+from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.graph_file import signatures_file
 from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.record.conform_journal import begin_journal, resume_journal
 from edgeflare.conform.record.finding_files import load_finding
 from edgeflare.conform.rounds import conform_rounds
+from edgeflare.conform.rounds.model_figures import model_figures
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
@@ -51,6 +56,7 @@ def ended(
     cells: Sequence[Cell] = (ADD,),
     interrupted: Callable[[], InterruptedBy | None] = lambda: None,
     observer: SeenProgress | None = None,
+    content: bytes | None = None,
     **asked: Any,
 ) -> dict[str, Any]:
     """Begin a run, or go on with that of the folder; return its document, as it was written."""
@@ -61,7 +67,9 @@ def ended(
         resume_journal(folder, header) if begun else begin_journal(folder, header, overwrite=False)
     )
     try:
-        run = ConformanceRun(header, RunDirectory(folder), journal, None, None, ())
+        reading = None if content is None else read_operators(content)
+        model = reading and model_figures("model.tflite", content or b"", reading, cells)
+        run = ConformanceRun(header, RunDirectory(folder), journal, model, reading, ())
         run_conformance(run, arms, observer or SeenProgress(), interrupted)
     finally:
         journal.close()
@@ -112,6 +120,25 @@ def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
     )
     assert seen.shrinking[-1] == (1, 1)
     assert document["stopped_by"] == "models"
+
+
+def test_findings_name_the_signatures_in_which_they_are(tmp_path: Path) -> None:
+    plain, clamped = an_addition(), an_addition(activation="RELU6", output_scale=0.01)
+    chain = Draft((plain, an_addition(source=0)))
+    graphs = [drafted(draft).graph for draft in (chain, Draft((clamped,)))]
+    content = signatures_file(graphs)
+    document = ended(tmp_path / "alone", faulty_arms(CLAMPED), content=content, models=48)
+    assert [part["name"] for part in document["model"]["graphs"]] == [
+        *("signature first", "signature second"),
+    ]
+    assert document["model"]["operators_tried"] == 3
+    assert [finding["graphs"] for finding in document["findings"]] == [("signature second",)]
+    together = PlantedFault("ADD", joined=True)
+    document = ended(
+        *(tmp_path / "whole", faulty_arms(together)), content=content, models=1, graphs="only"
+    )
+    assert [finding["graphs"] for finding in document["findings"]] == [("signature first",)]
+    assert document["graphs"]["tried"] == 3
 
 
 def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "issue": None,
         "failing": 50,
         "places": [],
+        "graphs": [],
         "worst": 255.0,
         "unit": "steps",
         "wrong": ["device", "builtin"],

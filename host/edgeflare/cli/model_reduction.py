@@ -60,6 +60,6 @@ class ModelReduction:
 
     def _graph(self) -> OperatorGraph | None:
         try:
-            return read_operators(self.content).graph
+            return read_operators(self.content).graphs[0].graph
         except UserError:  # none of its operators is known
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Final, Protocol
 
@@ -30,6 +30,7 @@ from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_rounds import GRAPHS_OF_ROUND, GraphRounds
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
+from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_rounds import (
@@ -130,8 +131,9 @@ def run_conformance(
         stopped_by = _draw(rounds, sources, request, ending)
     drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
-        if run.reading is not None and run.reading.graph is not None:
-            drawn.try_model(run.reading.graph, run.seeds, whole, rounds.clock)
+        for part in () if run.reading is None else run.reading.graphs:
+            if part.graph is not None:
+                drawn.try_model(part.graph, run.seeds, whole, rounds.clock, part.name)
         stopped_by = _draw_graphs(
             *(drawn, rounds, request, ending, observer), _drawing_seconds(request)
         )
@@ -146,6 +148,8 @@ def run_conformance(
         smallest.shrink(drawn.failing[before:])
     rounds.state.graphs = drawn.tried if request.graphs != "none" else None
     findings = smallest.findings(run.directory, _known(run))
+    if run.reading is not None:
+        findings = [_named(finding, run.reading) for finding in findings]
     if ending.cut_short is not None:
         stopped_by = ending.cut_short
     rounds.clock.note()
@@ -170,6 +174,11 @@ def _known(run: ConformanceRun) -> KnownFaults:
         (device.runtime, device.runtime_version),
         (package, version),
     )
+
+
+def _named(finding: ConformFinding, reading: ModelReading) -> ConformFinding:
+    """Return a finding with the graphs of the user's model in which operators fail so."""
+    return replace(finding, graphs=(*finding.graphs, *reading.names_at(finding.places)))
 
 
 def _tried(run: ConformanceRun, state: Conformance) -> ModelCoverage | None:

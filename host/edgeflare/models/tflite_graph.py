@@ -169,9 +169,10 @@ class GraphOp:
 
 
 class Graph:
-    """The main graph of a `.tflite` file.
+    """A graph of a `.tflite` file, the main one if no other is named.
 
     Attributes:
+        number: the graph's place in the file; 0 is the main one.
         operators: operators in execution order.
         tensors: all of them.
         inputs: indexes of the tensors that the model takes.
@@ -181,18 +182,19 @@ class Graph:
 
     """
 
-    def __init__(self, content: bytes, source: str = "the model") -> None:
+    def __init__(self, content: bytes, source: str = "the model", number: int = 0) -> None:
         """Read a file.
 
         Args:
             content: the file.
             source: what the user calls it, for messages.
+            number: the graph's place in the file.
 
         """
-        self.source = source
+        self.source, self.number = source, number
         try:
             self.model = read_model(content, source)
-            self._graph = self.model.subgraphs[0]
+            self._graph = self.model.subgraphs[number]
             names = [operator_name(code) for code in self.model.operatorCodes]
             self.tensors = tuple(
                 _tensor(index, tensor, self.model.buffers)
@@ -371,7 +373,7 @@ class Graph:
             entry.name.decode(errors="replace"): int(entry.tensorIndex)
             for signature in self.model.signatureDefs or []
             if signature.signatureKey.decode(errors="replace") == key
-            and signature.subgraphIndex == 0
+            and signature.subgraphIndex == self.number
             for entry in signature.outputs
         }
 

@@ -12,51 +12,31 @@ from edgeflare.models.tflite_graph import Graph
 
 
 def operator_arithmetic(graph: Graph) -> tuple[int, ...]:
-    """Return how many multiply-accumulates each operator of a file's main graph takes.
+    """Return how many multiply-accumulates each operator of a graph of a file takes.
 
     Sums of products are counted by their products, pools by the values of their windows, reductions
     by the values that they read, recurrent operators by their weights at each step, and all others
     that compute by the values that they write. Moving values is no arithmetic, and neither is
-    preparing constants. An operator that runs other graphs of the file, such as WHILE, has the
-    arithmetic of these, run once: how often they are is known when the model runs.
+    preparing constants. An operator that runs other graphs of the file, such as WHILE, has none of
+    its own: they have theirs.
     """
-    count = _Count(graph.model)
     return tuple(
-        0 if operator.index in graph.preparing else count.operator(0, operator.index)
+        0 if operator.index in graph.preparing else _of_operator(graph, operator.index)
         for operator in graph.operators
     )
 
 
-class _Count:
-    """Counts in the graphs of a file."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._within: list[int] = []
-
-    def operator(self, graph: int, place: int) -> int:
-        """Return the arithmetic of an operator of one of the graphs."""
-        subgraph = self._model.subgraphs[graph]
-        raw = subgraph.operators[place]
-        name = operator_name(self._model.operatorCodes[raw.opcodeIndex])
-        if name in _MOVES:
-            return 0
-        if called := list(_called(raw)):
-            return sum(map(self._graph, called))
-        read, made = (_shapes(subgraph, of) for of in (raw.inputs, raw.outputs))
-        try:
-            return _of_shapes(name, raw.builtinOptions, read, made)
-        except (AttributeError, IndexError):  # shapes that are known once the model runs
-            return sum(map(prod, made))
-
-    def _graph(self, at: int) -> int:
-        if at in self._within or not 0 <= at < len(self._model.subgraphs):
-            return 0  # no runtime takes a graph that runs itself
-        self._within.append(at)
-        places = range(len(self._model.subgraphs[at].operators))
-        counted = sum(self.operator(at, place) for place in places)
-        self._within.pop()
-        return counted
+def _of_operator(graph: Graph, place: int) -> int:
+    subgraph = graph.model.subgraphs[graph.number]
+    raw = subgraph.operators[place]
+    name = operator_name(graph.model.operatorCodes[raw.opcodeIndex])
+    if name in _MOVES or any(called_graphs(raw)):
+        return 0
+    read, made = (_shapes(subgraph, of) for of in (raw.inputs, raw.outputs))
+    try:
+        return _of_shapes(name, raw.builtinOptions, read, made)
+    except (AttributeError, IndexError):  # shapes that are known once the model runs
+        return sum(map(prod, made))
 
 
 def _of_shapes(name: str, options: Any, read: _Shapes, made: _Shapes) -> int:
@@ -76,8 +56,13 @@ def _of_shapes(name: str, options: Any, read: _Shapes, made: _Shapes) -> int:
     return results
 
 
-def _called(raw: Any) -> Iterator[int]:
-    """Yield the graphs of the file that an operator runs."""
+def called_graphs(raw: Any) -> Iterator[int]:
+    """Yield the places of the graphs of the file that an operator runs.
+
+    Args:
+        raw: the operator, as the schema's object.
+
+    """
     for options in (raw.builtinOptions, raw.builtinOptions2):
         for key, value in vars(options).items() if options is not None else ():
             if "subgraph" in key.lower():

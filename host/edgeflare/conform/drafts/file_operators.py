@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.conform.drafts.file_arithmetic import operator_arithmetic
+from edgeflare.conform.drafts.file_arithmetic import called_graphs, operator_arithmetic
 from edgeflare.conform.graph_file import INTEGER_LSTMS, read_options
 from edgeflare.conform.operator_graph import (
     ABSENT,
@@ -24,9 +24,14 @@ from edgeflare.conform.operator_graph import (
 )
 from edgeflare.errors import UserError
 from edgeflare.models.model_structure import operator_name
+from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.untrusted_text import printable
 
 _NO_EXTERNAL_BUFFER = 0
+
+_LONGEST_NAME: Final = 40
+"""Characters of the name of a signature or a graph; converters write names of hundreds."""
 
 _HELD: Final = {schema.TensorType.INT4: "int4"}
 """Types that numpy lacks, and that graphs of ours have."""
@@ -37,7 +42,7 @@ class FileOperator:
     """An operator in a file.
 
     Attributes:
-        place: position in the file's order of execution.
+        place: position in the graph's order of execution.
         name: name in the schema, or a custom operator's own.
         graph: the operator alone, with its constants; None where it cannot stand alone.
         reason: why it cannot; empty if it can.
@@ -56,23 +61,77 @@ class FileOperator:
     arithmetic: int
 
 
+@dataclass(frozen=True, slots=True)
+class FileGraph:
+    """A graph of a file that runs when the model does.
+
+    Attributes:
+        number: the graph's place in the file; 0 is the main one.
+        name: what it is to the user: a signature, or a graph that an operator runs.
+
+    """
+
+    number: int
+    name: str
+
+
+def file_graphs(content: bytes, source: str) -> tuple[FileGraph, ...]:
+    """Return the main graph of a file, those of its signatures, and those that their operators run.
+
+    Raises:
+        UserError: the file is damaged.
+
+    """
+    model = read_model(content, source)
+    signatures: dict[int, list[str]] = {}
+    for signature in model.signatureDefs or []:
+        key = (signature.signatureKey or b"").decode(errors="replace")
+        signatures.setdefault(int(signature.subgraphIndex), []).append(_short(key))
+    known = range(len(model.subgraphs))
+    found, left = set[int](), sorted({0, *signatures}.intersection(known))
+    while left:
+        found.add(number := left.pop())
+        run = (at for raw in model.subgraphs[number].operators or [] for at in called_graphs(raw))
+        left += {*run}.intersection(known) - found
+    return tuple(
+        FileGraph(at, _graph_name(model.subgraphs[at], at, signatures)) for at in sorted(found)
+    )
+
+
+def _graph_name(raw: Any, number: int, signatures: Mapping[int, Sequence[str]]) -> str:
+    if named := signatures.get(number):
+        return f"signature{'s' if named[1:] else ''} {', '.join(named)}"
+    own = _short((raw.name or b"").decode(errors="replace"))
+    return f"graph {number}{f' {own}' if own else ''}"
+
+
+def _short(name: str) -> str:
+    told = printable(name)
+    return told if len(told) <= _LONGEST_NAME else f"{told[:_LONGEST_NAME]}…"
+
+
 class _UnreadableTensor(ValueError):  # noqa: N818 - a fact about a model, as the message says
     """A tensor that no graph of ours can have; the message says why."""
 
 
-def file_operators(content: bytes, source: str) -> tuple[FileOperator, ...]:
-    """Return the operators of a file's main graph.
+def file_operators(content: bytes, source: str, number: int = 0) -> tuple[FileOperator, ...]:
+    """Return the operators of a graph of a file.
 
     Weights that a file has as float16, with an operator that makes them float32, are float32
     constants of whatever reads them, and the operator that does so is left out: runtimes do the
     same when they load the file.
+
+    Args:
+        content: the file.
+        source: what the user calls it, for messages.
+        number: the graph's place in the file; 0 is the main one.
 
     Raises:
         UserError: the file is damaged, or its weights are not in it.
 
     """
     try:
-        graph = Graph(content, source)
+        graph = Graph(content, source, number)
     except UserError as error:
         raise UserError(f"{error}; name a .tflite file that is whole") from error
     try:
@@ -90,8 +149,13 @@ def file_operators(content: bytes, source: str) -> tuple[FileOperator, ...]:
         ) from error
 
 
-def file_graph(content: bytes, source: str) -> OperatorGraph:
-    """Return a file's main graph.
+def file_graph(content: bytes, source: str, number: int = 0) -> OperatorGraph:
+    """Return a graph of a file.
+
+    Args:
+        content: the file.
+        source: what the user calls it, for messages.
+        number: the graph's place in the file; 0 is the main one.
 
     Raises:
         UserError: the file is damaged, its weights are not in it, or it has a tensor or an operator
@@ -99,9 +163,9 @@ def file_graph(content: bytes, source: str) -> OperatorGraph:
 
     """
     try:
-        graph = Graph(content, source)
+        graph = Graph(content, source, number)
         tensors = _Tensors(graph)
-        raw = graph.model.subgraphs[0]
+        raw = graph.model.subgraphs[number]
         values = tuple(
             GraphValue("uint8", ()) if tensors.is_handle(at) else tensors.value(at)
             for at in range(len(graph.tensors))
@@ -121,7 +185,7 @@ def file_graph(content: bytes, source: str) -> OperatorGraph:
 
 def _node(tensors: _Tensors, place: int) -> GraphNode:
     graph = tensors.graph
-    raw = graph.model.subgraphs[0].operators[place]
+    raw = graph.model.subgraphs[graph.number].operators[place]
     code = graph.model.operatorCodes[raw.opcodeIndex]
     tensors.check_intermediates(place)
     made = tuple(map(int, raw.outputs))
@@ -143,7 +207,7 @@ class _Tensors:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._main = graph.model.subgraphs[0]
+        self._main = graph.model.subgraphs[graph.number]
         self._written = {at for operator in graph.operators for at in operator.outputs}
         self._check_place_of_weights()
         readers = Counter(at for operator in graph.operators for at in {*operator.inputs})
@@ -267,7 +331,7 @@ class _Tensors:
 
 def _file_operator(tensors: _Tensors, place: int, arithmetic: int) -> FileOperator:
     known = tensors.graph.operators[place]
-    raw = tensors.graph.model.subgraphs[0].operators[place]
+    raw = tensors.graph.model.subgraphs[tensors.graph.number].operators[place]
     read, options = tensors.read(place)
     try:
         inputs = [None if at == ABSENT else tensors.value(at) for at in read]

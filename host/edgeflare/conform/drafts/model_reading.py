@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
-from edgeflare.conform.drafts.file_operators import FileOperator, file_graph, file_operators
+from edgeflare.conform.drafts.file_operators import (
+    FileOperator,
+    file_graph,
+    file_graphs,
+    file_operators,
+)
 from edgeflare.conform.graph_file import graph_file
 from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
@@ -21,7 +26,7 @@ class ReadOperator:
     """An operator of a model that is known.
 
     Attributes:
-        place: the operator's place in the model's order.
+        place: the operator's place among those of all the model's graphs, one behind the other.
         operator: name in the schema.
         graph: the operator alone, with its constants.
         reading: what it is.
@@ -44,7 +49,7 @@ class UnreadOperator:
     """An operator of a model that is not known.
 
     Attributes:
-        place: the operator's place in the model's order.
+        place: the operator's place among those of all the model's graphs, one behind the other.
         operator: name in the schema.
         reason: why.
 
@@ -56,6 +61,22 @@ class UnreadOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadGraph:
+    """A graph of a model: what a signature runs, or what an operator such as WHILE does.
+
+    Attributes:
+        name: what it is to the user; empty where the model has one graph alone.
+        places: places of the graph's operators.
+        graph: all of it; None where it has a tensor that no graph of ours can have.
+
+    """
+
+    name: str
+    places: range
+    graph: OperatorGraph | None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReading:
     """What a model consists of.
 
@@ -64,7 +85,7 @@ class ModelReading:
         unknown: likewise.
         draft: all known operators, each fed by what feeds it in the model.
         arithmetic: the multiply-accumulates of all operators, by their places.
-        graph: all of it; None where it has a tensor that no graph of ours can have.
+        graphs: the main graph, and all others that run when the model does.
 
     """
 
@@ -72,7 +93,14 @@ class ModelReading:
     unknown: tuple[UnreadOperator, ...]
     draft: Draft
     arithmetic: Mapping[int, int]
-    graph: OperatorGraph | None = None
+    graphs: tuple[ReadGraph, ...] = ()
+
+    def names_at(self, places: Collection[int]) -> tuple[str, ...]:
+        """Return the names of the graphs that have operators equal to those at some places."""
+        alike = self.equal_to(places)
+        return tuple(
+            graph.name for graph in self.graphs if graph.name and alike.intersection(graph.places)
+        )
 
     @property
     def given(self) -> Mapping[int, OperatorGraph]:
@@ -106,7 +134,7 @@ class ModelReading:
 
 
 def read_operators(content: bytes, source: str = "the model") -> ModelReading:
-    """Return the operators of a file.
+    """Return the operators of all graphs of a file that run when the model does.
 
     Args:
         content: the file.
@@ -116,7 +144,40 @@ def read_operators(content: bytes, source: str = "the model") -> ModelReading:
         UserError: it is damaged, its weights are not in it, or none of its operators is known.
 
     """
-    found = file_operators(content, source)
+    file = file_graphs(content, source)
+    known: list[ReadOperator] = []
+    unknown: list[UnreadOperator] = []
+    nodes: list[DraftNode] = []
+    arithmetic: dict[int, int] = {}
+    graphs = []
+    begin = 0
+    for number, name in ((each.number, each.name) for each in file):
+        found = file_operators(content, source, number)
+        placed = [replace(raw, place=begin + raw.place) for raw in found]
+        mine, unread = _parted(placed)
+        nodes += _nodes(mine, placed, len(nodes))
+        known += mine
+        unknown += unread
+        arithmetic |= {raw.place: raw.arithmetic for raw in placed}
+        end = 1 + max((raw.place for raw in placed), default=begin - 1)
+        whole = _whole(content, source, number)
+        graphs.append(ReadGraph(name if file[1:] else "", range(begin, end), whole))
+        begin = end
+    if not known:
+        names = ", ".join(sorted({skipped.operator for skipped in unknown})) or "none"
+        raise UserError(
+            f"{source}: none of its operators is known (it has {names}); "
+            "`edgeflare conform --list` shows those that are"
+        )
+    return ModelReading(
+        tuple(known), tuple(unknown), Draft(tuple(nodes)), arithmetic, tuple(graphs)
+    )
+
+
+def _parted(
+    found: Sequence[FileOperator],
+) -> tuple[list[ReadOperator], list[UnreadOperator]]:
+    """Return the operators of a graph that are known, and the others."""
     known: list[ReadOperator] = []
     unknown: list[UnreadOperator] = []
     for raw in found:
@@ -124,18 +185,14 @@ def read_operators(content: bytes, source: str = "the model") -> ModelReading:
             known.append(_read(raw))
         except UnknownOperatorForm as why:
             unknown.append(UnreadOperator(raw.place, raw.name, str(why)))
-    if not known:
-        names = ", ".join(sorted({skipped.operator for skipped in unknown})) or "none"
-        raise UserError(
-            f"{source}: none of its operators is known (it has {names}); "
-            "`edgeflare conform --list` shows those that are"
-        )
-    arithmetic = {raw.place: raw.arithmetic for raw in found}
+    return known, unknown
+
+
+def _whole(content: bytes, source: str, number: int) -> OperatorGraph | None:
     try:
-        graph = file_graph(content, source)
+        return file_graph(content, source, number)
     except UserError:
-        graph = None
-    return ModelReading(tuple(known), tuple(unknown), _draft(known, found), arithmetic, graph)
+        return None
 
 
 def _read(one: FileOperator) -> ReadOperator:
@@ -155,18 +212,18 @@ def _read(one: FileOperator) -> ReadOperator:
     return ReadOperator(one.place, one.name, one.graph, reading)
 
 
-def _draft(known: Sequence[ReadOperator], found: Sequence[FileOperator]) -> Draft:
+def _nodes(
+    known: Sequence[ReadOperator], found: Sequence[FileOperator], before: int
+) -> Iterator[DraftNode]:
+    """Yield the known operators of a graph, behind so many of other graphs."""
     operators = {raw.place: raw for raw in found}
     written: dict[int, int] = {}
-    nodes = []
-    for at, read in enumerate(known):
+    for at, read in enumerate(known, before):
         operator = operators[read.place]
         sources = tuple(written.get(tensor, FRESH) for tensor in operator.reads)
-        node = DraftNode(*read.cell, read.reading.configuration, 0, sources, read.place)
-        nodes.append(node)
+        yield DraftNode(*read.cell, read.reading.configuration, 0, sources, read.place)
         # Nodes are read by their first results alone.
         written[operator.writes[0]] = at
-    return Draft(tuple(nodes))
 
 
 def graph_draft(graph: OperatorGraph) -> Draft:

@@ -57,6 +57,7 @@ class FailingGraph:
         invocation: how it was invoked.
         wrong: places of its outputs that are wrong; empty where that is not known, or it gives no
             answer.
+        part_of: the graph of the user's model that it is; empty of others.
 
     """
 
@@ -64,6 +65,7 @@ class FailingGraph:
     said: KernelJudgement
     invocation: Invocation = ""
     wrong: tuple[int, ...] = ()
+    part_of: str = ""
 
     @property
     def wrong_tensors(self) -> tuple[int, ...]:

@@ -72,6 +72,7 @@ class _AlikeGraphs:
         runs: graphs that the device ran to find it.
         failing: what was said of each graph that fails so.
         cells: operators and types of all of them, but for views.
+        parts_of: the graphs of the user's model in which it shows.
         pattern: the least of them, as it is recognized in other graphs.
 
     """
@@ -83,6 +84,7 @@ class _AlikeGraphs:
     runs: int
     failing: list[KernelJudgement] = field(default_factory=list)
     cells: dict[tuple[str, ...], None] = field(default_factory=dict)
+    parts_of: dict[str, None] = field(default_factory=dict)
     pattern: LeastGraph = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,9 +121,10 @@ class _AlikeGraphs:
         dear = failing.said.symptom in DEAR
         return (dear, failing.invocation) == (self.is_dear, self.judged.invocation)
 
-    def add(self, said: KernelJudgement, model: PosedModel) -> None:
-        """Add what was said of a graph that fails so, and what it was cut to."""
-        self.failing.append(said)
+    def add(self, failing: FailingGraph, model: PosedModel) -> None:
+        """Add a graph that fails so, and what it was cut to."""
+        self.failing.append(failing.said)
+        self.parts_of |= dict.fromkeys(filter(None, [failing.part_of]))
         nodes = graph_draft(model.graph).nodes
         self.cells |= {
             (node.operator, node.type): None for node in nodes if node.operator not in VIEWS
@@ -226,7 +229,7 @@ class GraphFindings:
         trial, runs = least
         kind = self._explaining(graph)
         if kind is not None:
-            kind.add(graph.said, kind.least)
+            kind.add(graph, kind.least)
         elif not self._adds(graph, trial.model, runs):
             (drawn,) = judge_graphs([graph.model], self._arms)
             if drawn.fails:
@@ -343,7 +346,7 @@ class GraphFindings:
         alike = (kind for kind in self._kinds if kind.has(model, judged))
         kind = next(alike, None) if judged.fails else None
         if kind is not None:
-            kind.add(failing.said, model)
+            kind.add(failing, model)
         return kind is not None
 
     def _adds(self, failing: FailingGraph, model: PosedModel, runs: int) -> bool:
@@ -356,12 +359,12 @@ class GraphFindings:
         again = FailingGraph(model, judged.judgement, judged.invocation, judged.wrong)
         kind = self._explaining(again)
         if kind is not None:
-            kind.add(failing.said, kind.least)
+            kind.add(failing, kind.least)
             return True
         key = _key(model, judged.judgement)
         mine = arrangement(model.graph, judged.invocation)
         kind = _AlikeGraphs(key, mine, model, judged, runs)
-        kind.add(failing.said, model)
+        kind.add(failing, model)
         self._kinds.append(kind)
         self._set_aside(kind)
         return True
@@ -373,7 +376,7 @@ class GraphFindings:
         )
         for failing in explained:
             whole = len(failing.model.graph.nodes) == len(kind.least.graph.nodes)
-            kind.add(failing.said, failing.model if whole else kind.least)
+            kind.add(failing, failing.model if whole else kind.least)
         self.done += len(explained)
 
 
@@ -412,4 +415,5 @@ def _finding(number: int, kind: _AlikeGraphs, file: str, accepted: str | None) -
         ),
         accepted=accepted,
         arrangement=kind.told,
+        graphs=tuple(kind.parts_of),
     )

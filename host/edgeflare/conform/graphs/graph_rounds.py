@@ -108,8 +108,9 @@ class GraphRounds:
         seeds: Values | None,
         rng: np.random.Generator,
         spent: SpentSeconds,
+        name: str = "",
     ) -> None:
-        """Run the graph of a user's model as a whole, which is shrunk if it fails.
+        """Run a graph of a user's model as a whole, which is shrunk if it fails.
 
         Args:
             graph: the model's.
@@ -117,6 +118,7 @@ class GraphRounds:
                 where it has several or others.
             rng: draws it.
             spent: knows how many seconds the run has spent.
+            name: what the graph is to the user; empty where the model has no other.
 
         Raises:
             UserError: the journal's round is of other graphs.
@@ -129,7 +131,7 @@ class GraphRounds:
         ]:
             operands = (seeds.astype(graph.values[graph.inputs[0]].dtype),)
         model = PosedModel(graph, operands, len(operands[0]))
-        self._take([model], self._judged([model], spent))
+        self._take([model], self._judged([model], spent), name)
 
     def draw(self, count: int, spent: SpentSeconds) -> int:
         """Run a round of graphs; return how many were run.
@@ -150,12 +152,15 @@ class GraphRounds:
         self._take(models, judged)
         return len(models)
 
-    def _take(self, models: Sequence[PosedModel], judged: Sequence[JudgedGraph]) -> None:
+    def _take(
+        self, models: Sequence[PosedModel], judged: Sequence[JudgedGraph], part_of: str = ""
+    ) -> None:
         for model, graph in zip(models, judged, strict=True):
             said = graph.judgement
             self.verdicts["alone" if said is None else said.verdict] += 1
             if said is not None and graph.fails:
-                self.failing.append(FailingGraph(model, said, graph.invocation, graph.wrong))
+                failing = FailingGraph(model, said, graph.invocation, graph.wrong, part_of)
+                self.failing.append(failing)
 
     def _judged(self, models: Sequence[PosedModel], spent: SpentSeconds) -> list[JudgedGraph]:
         digest, number = graphs_digest(models), self._number

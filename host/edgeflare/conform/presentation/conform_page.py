@@ -106,6 +106,7 @@ def _card(one: FoundFault, alike: Sequence[FoundFault]) -> Card:
         ("worst", worst_words(one) or "–"),
         ("wrong", wrong_words(one) or "–"),
         ("models", f"{one.failing:,}"),
+        *([("in the model", ", ".join(one.graphs))] if one.graphs else []),
         *accepted,
         *([("known issue", known)] if (known := issue_words(one)) else []),
         *([("alike", ", ".join(map(_alike_words, alike)))] if alike else []),

@@ -239,7 +239,8 @@ def finding_sentence(finding: FoundFault) -> str:
     conditions = (*finding.condition, *finding.arrangement)
     when = f"when {', '.join(conditions)}" if conditions else "always"
     together = " together" if len(finding.smallest.operators) > 1 else ""
-    return f"{title_of(finding)}: {finding.symptom}{together} {when}"
+    where = f"; in {', '.join(finding.graphs)}" if finding.graphs else ""
+    return f"{title_of(finding)}: {finding.symptom}{together} {when}{where}"
 
 
 def issue_words(finding: FoundFault) -> str:

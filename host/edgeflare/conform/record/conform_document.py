@@ -114,6 +114,8 @@ class ModelCoverage(msgspec.Struct, frozen=True, kw_only=True):
         distinct: operators that are known and asked for, of equal ones the first.
         tried: distinct operators that were run as they stand.
         untried: what was not tried, and why.
+        graphs: the graphs of the model, whose operators' positions go on from one to the next;
+            empty where it has one alone.
 
     """
 
@@ -126,6 +128,22 @@ class ModelCoverage(msgspec.Struct, frozen=True, kw_only=True):
     distinct: Count
     tried: Count
     untried: tuple[UntriedOperator, ...]
+    graphs: tuple[ModelGraph, ...]
+
+
+class ModelGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph of the model of `--from`: what a signature runs, or what an operator does.
+
+    Attributes:
+        name: what it is to the user, such as "signature decode", "graph 2 while_body".
+        first: position of its first operator.
+        operators: positions that its operators take.
+
+    """
+
+    name: str
+    first: Count
+    operators: Count
 
 
 class UntriedOperator(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,6 +249,8 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         failing: number of models that fail in this way.
         places: positions of the operators in the model of `--from` that fail so as they stand, of
             equal ones the first.
+        graphs: the graphs of that model in which operators fail so, such as "signature decode";
+            empty where it has one alone.
         worst: the greatest error; null where it is not finite.
         unit: unit of the error; empty where it is a share of the values.
         wrong: the arms that are wrong.
@@ -251,6 +271,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     issue: LinkedIssue | None
     failing: CountFromOne
     places: tuple[Count, ...]
+    graphs: tuple[str, ...]
     worst: Number | None
     unit: Unit
     wrong: tuple[str, ...]

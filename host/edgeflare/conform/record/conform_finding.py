@@ -66,6 +66,7 @@ class ConformFinding:
         issue: what the world knows of it; None where nothing is known.
         arrangement: how operators that are right alone and wrong together hang together; empty of a
             single operator.
+        graphs: the graphs of the user's model in which operators fail so, as they stand.
 
     """
 
@@ -80,6 +81,7 @@ class ConformFinding:
     places: tuple[int, ...] = ()
     issue: KnownIssue | None = None
     arrangement: tuple[str, ...] = ()
+    graphs: tuple[str, ...] = ()
 
     @property
     def key(self) -> FindingKey:
@@ -108,6 +110,7 @@ class ConformFinding:
             issue=None if self.issue is None else linked_issue(self.issue),
             failing=self.failing,
             places=self.places,
+            graphs=self.graphs,
             worst=kept_error(self.judgement.worst),
             unit=self.judgement.unit,
             wrong=tuple(self.judgement.wrong),

@@ -10,7 +10,11 @@ import msgspec
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.model_reading import ModelReading
-from edgeflare.conform.record.conform_document import ModelCoverage, UntriedOperator
+from edgeflare.conform.record.conform_document import (
+    ModelCoverage,
+    ModelGraph,
+    UntriedOperator,
+)
 from edgeflare.conform.record.conform_header import ConformRequest
 from edgeflare.conform.rounds.conformance import Conformance
 
@@ -41,6 +45,11 @@ def model_figures(
         operators=len(reading.arithmetic),
         distinct=sum(operator.cell in cells for operator in reading.distinct),
         arithmetic=sum(reading.arithmetic.values()),
+        graphs=tuple(
+            ModelGraph(name=graph.name, first=graph.places.start, operators=len(graph.places))
+            for graph in reading.graphs
+            if graph.name
+        ),
         **_tried(reading, possible, _known_reasons(reading, cells)),
     )
 
