@@ -85,8 +85,10 @@ KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     ),
     # BUILTIN_REF applies no default delegate either.
     "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF", steps=True),
-    "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU"),
-    "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU", accelerator=True, threads=False),
+    "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU", steps=True),
+    "gpu": KernelSet(
+        5, "compiled", "GPU accelerator", "GPU", accelerator=True, threads=False, steps=True
+    ),
     "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU", accelerator=True, threads=False),
     "micro": KernelSet(7, "micro", "TFLite Micro kernels", threads=False),
 }

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.conform.graph_file import graph_file
+from edgeflare.devices.transports.emulated import check_driver
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options, Step
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
+from posed_models import unary
 
 SIZES = (1, 4, 1, 2)
 RESIZED = Invocation(steps=tuple(Step(shapes={"x": (rows, 3)}) for rows in SIZES))
@@ -25,6 +28,12 @@ def _run(
     return batch.outputs
 
 
+STEPPED = [
+    *(pytest.param(kernels) for kernels in (*TFLITE_KERNEL_SETS, "compiled-cpu")),
+    pytest.param("gpu", marks=pytest.mark.skipif(not check_driver().found, reason="no driver")),
+]
+
+
 @pytest.mark.parametrize("kernels", TFLITE_KERNEL_SETS)
 def test_each_step_answers_as_a_model_opened_in_its_shapes(
     kernels: Kernels, dynamic_model: Path
@@ -38,13 +47,23 @@ def test_each_step_answers_as_a_model_opened_in_its_shapes(
     assert _run(dynamic_model, RESIZED, kernels, inputs) == right
 
 
+@pytest.mark.parametrize("kernels", STEPPED[len(TFLITE_KERNEL_SETS) :])
+def test_a_compiled_model_is_resized_between_steps(kernels: Kernels, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph_file(unary("EXP", (1, 3)), unary("EXP", (4, 3))))
+    steps = Invocation(steps=tuple(Step(shapes={"t0": (rows, 3)}) for rows in SIZES))
+    inputs = np.random.default_rng(3).normal(size=(2, 3 * sum(SIZES))).astype(np.float32)
+    answered = np.frombuffer(_run(path, steps, kernels, inputs), np.float32)
+    np.testing.assert_allclose(answered, np.exp(inputs).ravel(), rtol=1e-6)
+
+
 def test_the_tensors_are_those_of_all_steps(dynamic_model: Path) -> None:
     with IsolatedModel.open(dynamic_model, Options("builtin", invocation=RESIZED)) as model:
         assert [spec.shape for spec in model.inputs] == [(rows, 3) for rows in SIZES]
         assert [spec.shape for spec in model.outputs] == [(rows, 3) for rows in SIZES for _ in "yz"]
 
 
-@pytest.mark.parametrize("kernels", TFLITE_KERNEL_SETS)
+@pytest.mark.parametrize("kernels", STEPPED)
 def test_signatures_take_turns(kernels: Kernels, two_signature_model: Path) -> None:
     inputs = np.random.default_rng(2).normal(size=(3, 10)).astype(np.float32)
     factors = np.array([-1, -1, 2, 2, 2] * 2, np.float32)
@@ -57,11 +76,10 @@ def test_what_a_variable_has_is_kept_from_step_to_step_and_no_further(resource_m
     assert np.frombuffer(totals, np.float32).tolist() == [1, 2, 3, 1, 2, 3]
 
 
-@pytest.mark.parametrize("kernels", ["compiled-cpu", "micro"])
-def test_kernels_without_steps_say_so(kernels: Kernels, two_signature_model: Path) -> None:
-    assert not KERNEL_SETS[kernels].steps
+def test_kernels_without_steps_say_so(two_signature_model: Path) -> None:
+    assert {name for name, known in KERNEL_SETS.items() if not known.steps} == {"micro", "npu"}
     with pytest.raises(ModelRejected, match="leave the steps out, or take kernels of TFLite's"):
-        IsolatedModel.open(two_signature_model, Options(kernels, invocation=IN_TURN))
+        IsolatedModel.open(two_signature_model, Options("micro", invocation=IN_TURN))
 
 
 @pytest.mark.parametrize(

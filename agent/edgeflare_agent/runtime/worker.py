@@ -145,7 +145,7 @@ def _check_steps(options: Options) -> None:
     if not kernels.steps:
         raise ModelRejected(
             f"the {kernels.title} keep a model in the shapes and by the signature in which it was"
-            " opened: leave the steps out, or take kernels of TFLite's interpreter"
+            " opened: leave the steps out, or take kernels of TFLite's interpreter or a GPU"
         )
     if options.capture:
         raise ModelRejected("the tensors of several steps cannot be captured")

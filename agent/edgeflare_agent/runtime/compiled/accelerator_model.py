@@ -6,17 +6,24 @@ Only a worker process should use it, for a broken model or driver takes the proc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from edgeflare_agent.runtime.model_runtime import ModelRejected, Options, TensorSpec
+from edgeflare_agent.runtime.model_runtime import (
+    ModelRejected,
+    Options,
+    Step,
+    StepTensors,
+    TensorSpec,
+)
 from edgeflare_agent.runtime.stderr_record import RecordedStderr, recorded_stderr
+from edgeflare_agent.runtime.tflite.interpreter import described_steps
 from edgeflare_agent.runtime.tflite.model_tensors import TensorDetails, described_model
 from edgeflare_agent.runtime.tflite.packages import runtime_info
-from edgeflare_protos.kernel_sets import KERNEL_SETS
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 _ADAPTER = re.compile(r"Selected adapter: (.+)")
 _COUNTS = re.compile(r"(\d+) operations will run on the GPU, and the remaining (\d+) operations")
@@ -31,6 +38,9 @@ _NO_DRIVER = (
     "finds no driver that it can use{lacking}: install the Vulkan driver of the device, or for a"
     " GPU in software on Debian: apt-get install libvulkan1 chromium"
 )
+
+_TOLD_BY: Kernels = "builtin"
+"""The kernels of the interpreter that tells of the tensors of steps."""
 
 _KEEPING_STATE = frozenset(
     (
@@ -51,7 +61,7 @@ class AcceleratorLost(Exception):  # noqa: N818 - a fact about the device, like 
 
 
 class AcceleratedModel:
-    """A model that is ready to be invoked; see `OpenedModel`.
+    """A model that is ready to be invoked; see `SteppedModel`.
 
     Its nodes, operators and quantizations are those that the interpreter reads from the file, since
     a compiled model tells of none.
@@ -73,7 +83,8 @@ class AcceleratedModel:
         log = self._compile()
         self.adapter = log.adapter
         self.delegated_nodes = self._count_accelerated(log)
-        self._reloads = not _KEEPING_STATE.isdisjoint(self.operators)
+        stepped = bool(options.invocation.steps)
+        self._reloads = stepped or not _KEEPING_STATE.isdisjoint(self.operators)
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once on an input that nothing came before; see `step`."""
@@ -84,6 +95,19 @@ class AcceleratedModel:
         """Set all variables to what they were at first: a model that has some is compiled anew."""
         if self._reloads:
             self._compile()
+
+    def described(self, steps: Sequence[Step]) -> list[StepTensors]:
+        """Return what goes in and comes out in each step; see `SteppedModel`."""
+        return described_steps(self._content, replace(self._options, kernels=_TOLD_BY), steps)
+
+    def take(self, step: Step) -> None:
+        """Make ready for a step; see `SteppedModel`."""
+        described = self.described([step])[0]
+        with recorded_stderr() as recorded:
+            signature = _signature(self._compiled, step.signature)
+            _resize(self._compiled, signature, step.shapes)
+            self._buffer(signature, described.inputs, described.outputs)
+        self._require_valid(AcceleratorLog(recorded))
 
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once, its variables as they are; see `OpenedModel`.
@@ -115,18 +139,30 @@ class AcceleratedModel:
             log = AcceleratorLog(recorded)
             try:
                 self._compiled, signature = _compiled(self._content, self._options)
-                self._index = signature.index
-                self._all_given = self._compiled.create_input_buffers(signature.index)
-                self._all_made = self._compiled.create_output_buffers(signature.index)
+                self._buffer(signature, self.inputs, self.outputs)
             except (RuntimeError, ValueError) as error:
                 raise ModelRejected(self._said(log.refusal(str(error)))) from error
+        self._require_valid(log)
+        return log
+
+    def _buffer(
+        self,
+        signature: _Signature,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+    ) -> None:
+        """Make the buffers of a signature in the shapes that it has now."""
+        self._index = signature.index
+        self._all_given = self._compiled.create_input_buffers(signature.index)
+        self._all_made = self._compiled.create_output_buffers(signature.index)
+        self._given = _in_order(signature.inputs.values(), self._all_given, inputs)
+        self._made = _in_order(signature.outputs, self._all_made, outputs)
+
+    def _require_valid(self, log: AcceleratorLog) -> None:
         if log.invalid:
             raise ModelRejected(
                 self._said(f"prepares invalid commands, and would answer zeros: {log.invalid}")
             )
-        self._given = _in_order(signature.inputs.values(), self._all_given, self.inputs)
-        self._made = _in_order(signature.outputs, self._all_made, self.outputs)
-        return log
 
     def _said(self, refusal: str) -> str:
         return f"the {KERNEL_SETS[self._options.kernels].title} of {runtime_info()} {refusal}"
@@ -172,21 +208,27 @@ def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
         gpu_options=litert.GpuOptions(enforce_f32=options.acceleration.float32),
     )
     compiled = litert.CompiledModel.from_buffer(content, options=chosen)
-    key = options.invocation.signature
+    signature = _signature(compiled, options.invocation.signature)
+    _resize(compiled, signature, options.invocation.shapes)
+    return compiled, signature
+
+
+def _resize(compiled: Any, signature: _Signature, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    for number, (name, details) in enumerate(signature.inputs.items()):
+        if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
+            compiled.resize_input_tensor(number, shape, signature.index)
+
+
+def _signature(compiled: Any, key: str) -> _Signature:
     index = compiled.get_signature_index(key) if key else 0
     names = compiled.get_signature_by_index(index)
     given = compiled.get_input_tensor_details(key or names["key"])
     made = compiled.get_output_tensor_details(key or names["key"])
-    signature = _Signature(
+    return _Signature(
         index,
         {name: given[name] for name in names["inputs"]},
         tuple(made[name] for name in names["outputs"]),
     )
-    shapes = options.invocation.shapes
-    for number, (name, details) in enumerate(signature.inputs.items()):
-        if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
-            compiled.resize_input_tensor(number, shape, signature.index)
-    return compiled, signature
 
 
 def _in_order(

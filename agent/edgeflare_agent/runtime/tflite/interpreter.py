@@ -83,7 +83,7 @@ class LoadedModel:
 
     def described(self, steps: Sequence[Step]) -> list[StepTensors]:
         """Return what goes in and comes out in each step; see `SteppedModel`."""
-        return _described(self._content, self._options, steps)
+        return described_steps(self._content, self._options, steps)
 
     def take(self, step: Step) -> None:
         """Make ready for a step; see `SteppedModel`."""
@@ -139,8 +139,20 @@ def _keep(name: str, answer: Any, array: Any) -> None:
     array[...] = answer
 
 
-def _described(content: bytes, options: Options, steps: Sequence[Step]) -> list[StepTensors]:
-    """Return the tensors of each step; shapes that are not told may be known only once it ran."""
+def described_steps(content: bytes, options: Options, steps: Sequence[Step]) -> list[StepTensors]:
+    """Return the tensors of each step, in which a new interpreter is called one after the other.
+
+    Shapes that are not told may be known only once it ran.
+
+    Args:
+        content: the file.
+        options: how it is opened, on kernels of the interpreter.
+        steps: the steps.
+
+    Raises:
+        ModelRejected: a step does not fit.
+
+    """
     interpreter, tensors, _ = _allocated(content, options)
     found = []
     for number, step in enumerate(steps, 1):
