@@ -2,10 +2,12 @@
 
     python benchmarks/conform_graph_alarms.py [DEVICE...] [--graphs 1500] [--rng-seed 0]
 
-Half of the graphs are drawn at random, of up to ten operators, and half are trees of pairs, of all
-operators in all types. Each device runs them in a real agent, and has all of them take turns, in
-two shapes and by two signatures, where its kernels can. What fails is cut to the least graph and
-printed, with the issue that it is known as; what is not known is a false alarm, or a new fault.
+A third of the graphs are drawn at random, of up to ten operators, a third are trees of pairs, of
+all operators in all types, and a third are two graphs that share the constants of an operator. Each
+device runs them in a real agent, and has all of them take turns, in two shapes, by two signatures
+and by a signature for each of two graphs, where its kernels can. What fails is cut to the least
+graph and printed, with the issue that it is known as; what is not known is a false alarm, or a new
+fault.
 """
 
 from __future__ import annotations
@@ -28,14 +30,17 @@ from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_turns import turn_pairs
 from edgeflare.conform.graphs.graph_verdict import TURNS, judge_graphs
-from edgeflare.conform.graphs.operator_variants import OperatorVariants
+from edgeflare.conform.graphs.operator_variants import OperatorVariants, Variant
 from edgeflare.conform.graphs.pair_trees import PairTrees
 from edgeflare.conform.graphs.random_graphs import RandomGraphs
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import decided_by_user
 
-DEVICES = ("emulated-builtin", "emulated-reference", "emulated-xnnpack", "emulated-micro")
+DEVICES = (
+    *("emulated-builtin", "emulated-reference", "emulated-xnnpack", "emulated-compiled-cpu"),
+    "emulated-micro",
+)
 ROUND = 96
 
 
@@ -53,7 +58,7 @@ def main() -> None:
 
 
 def drawn(seed: int) -> Iterator[PosedModel]:
-    """Yield random graphs and trees of pairs in turn."""
+    """Yield random graphs, trees of pairs and two graphs in turn."""
     cells = chosen_cells()
     rng, graphs = np.random.default_rng(seed), NodeGraphs()
     ways = OperatorVariants(rng, graphs)
@@ -64,8 +69,18 @@ def drawn(seed: int) -> Iterator[PosedModel]:
     any_ = (random.draw(types[int(rng.integers(len(types)))]) for _ in iter(int, 1))
     found = (graph for graph in any_ if graph is not None)
     trees = PairTrees(variants, ways, lambda *_: True).trees()
-    for _, model in chain.from_iterable(zip(found, trees, strict=False)):
+    several = [each for cell in known for each in variants[cell] if _has_constants(graphs, each)]
+    chosen = (several[int(rng.integers(len(several)))] for _ in iter(int, 1))
+    two = (graph for each in chosen if (graph := random.draw_two(each)) is not None)
+    for _, model in chain.from_iterable(zip(found, trees, two, strict=False)):
         yield model
+
+
+def _has_constants(graphs: NodeGraphs, variant: Variant) -> bool:
+    graph = graphs.graph(variant.node)
+    constants = [value for value in graph.values if value.values is not None]
+    variable = any(value.variable for value in constants)
+    return bool(constants and graph.inputs) and not variable and not variant.twice
 
 
 def _try(opened: OpenedConformance, models: list[PosedModel]) -> None:

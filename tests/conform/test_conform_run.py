@@ -68,7 +68,11 @@ def ended(
     )
     try:
         reading = None if content is None else read_operators(content)
-        model = reading and model_figures("model.tflite", content or b"", reading, cells)
+        model = (
+            None
+            if reading is None or content is None
+            else model_figures("model.tflite", content, reading, cells)
+        )
         run = ConformanceRun(header, RunDirectory(folder), journal, model, reading, ())
         run_conformance(run, arms, observer or SeenProgress(), interrupted)
     finally:

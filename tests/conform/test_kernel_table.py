@@ -168,10 +168,11 @@ def test_what_ran_is_kept_where_a_kernel_set_is_lost(
         kernel_table(CELLS, 30, 0, arms(0))
 
 
-def test_the_published_table_is_one_of_todays_command() -> None:
-    content = json_value((PUBLISHED / "kernels.json").read_bytes())
+@pytest.mark.parametrize("name", ["kernels", "accelerators"])
+def test_a_published_table_is_one_of_todays_command(name: str) -> None:
+    content = json_value((PUBLISHED / f"{name}.json").read_bytes())
     table = msgspec.convert(content, KernelTable)
-    assert (PUBLISHED / "kernels.csv").read_text(encoding="utf-8") == table_csv(table)
-    page = (PUBLISHED / "kernels.md").read_text(encoding="utf-8")
+    assert (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8") == table_csv(table)
+    page = (PUBLISHED / f"{name}.md").read_text(encoding="utf-8")
     assert f"```bash\n{table.command}\n```" in page
     assert all(markdown_section(section) in page for section in table_sections(table))

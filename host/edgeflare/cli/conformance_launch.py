@@ -59,7 +59,7 @@ from edgeflare.conform.record.conform_document import (
 )
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import begin_journal, require_same_run, resume_journal
-from edgeflare.conform.runtime_arms import COMPILED_KERNELS, runtime_arms
+from edgeflare.conform.runtime_arms import COMPILED_KERNELS, runtime_arms_together
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.device_check import kernel_set_devices
 from edgeflare.devices.profile import EMULATED_ALL, Profile
@@ -336,7 +336,7 @@ def _arms(versions: str | None, stack: ExitStack, console: Console) -> list[Tabl
             arm.arm,
         )
         for arm in stack.enter_context(
-            runtime_arms(
+            runtime_arms_together(
                 runtimes, (*HOST_KERNELS, *COMPILED_KERNELS), lambda line: say(console, line)
             )
         )

@@ -16,13 +16,11 @@ from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder, is_matrix, refuse_as_target
 from edgeflare.cli.version_launch import installed, tried_on, write_versions
 from edgeflare.conform.conformance_arms import open_conformance
-from edgeflare.conform.execution.model_opener import HOST_KERNELS
 from edgeflare.conform.finding_replay import RetriedFinding, replay_findings, stored_models
 from edgeflare.conform.presentation.conform_terminal import RetryLine, print_retry
 from edgeflare.conform.record.conform_document import ConformDocument, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel
-from edgeflare.conform.runtime_arms import COMPILED_KERNELS
-from edgeflare.conform.version_table import failing_still
+from edgeflare.conform.version_table import failing_still, has_kernels
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
@@ -128,12 +126,11 @@ def replay_on_versions(
     result(path)
     failing = failing_still(document, table)
     kernels = document.device.kernels
-    tried = kernels in HOST_KERNELS or kernels in COMPILED_KERNELS
-    if not tried and any(finding.verdict != "host" for finding in failing):
+    if not has_kernels(table, kernels) and any(finding.verdict != "host" for finding in failing):
         say(
             Console(stderr=True),
-            f"The versions have no {printable(kernels)} kernels: what these do wrong was not tried"
-            " there, and counts as failing; `edgeflare replay RUN --device` tries it.",
+            f"The last version has no {printable(kernels)} kernels here: what these do wrong was"
+            " not tried, and counts as failing; `edgeflare replay RUN --device` tries it.",
         )
     return int(bool(failing))
 

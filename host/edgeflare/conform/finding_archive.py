@@ -165,7 +165,7 @@ def _steps(finding: FoundFault) -> list[dict[str, str]]:
     turns = TURNS.get(invocation_told(finding.arrangement))
     if turns is None:
         return []
-    first, second = SIGNATURES if turns == "signatures" else ("", "")
+    first, second = ("", "") if turns == "shapes" else SIGNATURES
     own = {"signature": first, "inputs": "input"}
     return [own, {"signature": second, "inputs": "other input"}, own]
 

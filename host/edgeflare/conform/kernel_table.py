@@ -64,7 +64,7 @@ _TOLD_ALONE: Final = ("not tried", "refused", "wrong", "crash")
 _LEGEND: Final = (
     "Of each: how many models of an operator and type that it answers were run, from the least to"
     " the most. Exact: each value is the nearest one. A step off: it is within what rounding may."
-    " Wrong, crash: in at least one model. Refused: in all. The file kernels.csv has each cell."
+    " Wrong, crash: in at least one model. Refused: in all. The CSV file beside this page has each cell."
 )
 
 
@@ -353,7 +353,8 @@ def kernel_table(
         rng_seed=rng_seed,
         models=len(nodes),
         columns=tuple(
-            msgspec.structs.replace(progress.arm.column, models=progress.tried.models) for progress in several
+            msgspec.structs.replace(progress.arm.column, models=progress.tried.models)
+            for progress in several
         ),
         rows=tuple(_rows(cells, nodes, by_name)),
     )
@@ -412,7 +413,7 @@ def _cell(seen: _Tried, cell: Cell) -> KernelCell:
         for group in groups
         if group.key.verdict != "undefined"
     ]
-    return KernelCell(**seen.counts.get(cell, {}), when=tuple(dict.fromkeys(when)))
+    return KernelCell(**seen.counts.get(cell, Counter[str]()), when=tuple(dict.fromkeys(when)))
 
 
 def table_csv(table: KernelTable) -> str:
@@ -454,10 +455,8 @@ def table_sections(table: KernelTable) -> list[Section]:
     said = (
         f"{table.models:,} models of {len(tried):,} operators and types were drawn,"
         f" {min((row.models for row in tried), default=0)} to"
-        f" {max((row.models for row in tried), default=0)} of each. Each kernel set ran them in the"
-        " same order, as far as an equal part of the time took it, and no more of an operator and"
-        f" type once it answered none of {_UNANSWERED}; on {table.machine}, run seed"
-        f" {table.rng_seed}, EdgeFlare {table.edgeflare}."
+        f" {max((row.models for row in tried), default=0)} of each. {_ran_words(table)}; on"
+        f" {table.machine}, run seed {table.rng_seed}, EdgeFlare {table.edgeflare}."
     )
     header = ("kernels", "runtime", "models", "of each", *states)
     summary = Table(title="", header=header, rows=figures, note=_LEGEND, numbers_from=2)
@@ -472,6 +471,16 @@ def table_sections(table: KernelTable) -> list[Section]:
             blocks=[Table.of_words(("operator", *kernels), wrong)],
         ),
     ]
+
+
+def _ran_words(table: KernelTable) -> str:
+    """Return how many of the models each kernel set ran."""
+    if all(column.models == table.models for column in table.columns):
+        return "Each kernel set ran all of them"
+    return (
+        "Each kernel set ran them in the same order, as far as an equal part of the time took it,"
+        f" and no more of an operator and type once it answered none of {_UNANSWERED}"
+    )
 
 
 def _of_each(rows: Sequence[KernelRow], name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,11 +115,11 @@ def runtime_arms(
     runtimes: Sequence[RuntimeVersion],
     kernel_sets: Sequence[Kernels] = HOST_KERNELS,
     tell: Callable[[str], None] = lambda _: None,
-) -> Iterator[list[RuntimeArm]]:
-    """Make ready kernel sets of versions; those of the interpreter start when they run something.
+) -> Iterator[Iterator[RuntimeArm]]:
+    """Make ready kernel sets of versions in turn: each is closed when the next one is asked for.
 
-    A compiled model's kernel sets are reached by an agent of the version, which starts here. What
-    a version does not offer is left out; where it should, but cannot, that is told in a line.
+    So one agent is there at a time. What a version does not offer is left out; where it should, but
+    cannot, that is told in a line.
 
     Args:
         runtimes: the versions.
@@ -127,21 +127,63 @@ def runtime_arms(
         tell: is told what is left out.
 
     """
-    with TemporaryDirectory(prefix="edgeflare-runtimes-") as folder, ExitStack() as stack:
+
+    def in_turn() -> Iterator[RuntimeArm]:
+        for runtime in runtimes:
+            for kernels in kernel_sets:
+                with ExitStack() as stack:
+                    if (arm := _opened(runtime, kernels, packages, stack, tell)) is not None:
+                        yield RuntimeArm(runtime, kernels, arm)
+
+    with _packages() as packages, closing(in_turn()) as arms:
+        yield arms
+
+
+@contextmanager
+def runtime_arms_together(
+    runtimes: Sequence[RuntimeVersion],
+    kernel_sets: Sequence[Kernels] = HOST_KERNELS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[list[RuntimeArm]]:
+    """Make ready kernel sets of versions beside each other; see `runtime_arms`."""
+    with _packages() as packages, ExitStack() as stack:
+        opened = (
+            (runtime, kernels, _opened(runtime, kernels, packages, stack, tell))
+            for runtime in runtimes
+            for kernels in kernel_sets
+        )
+        yield [
+            RuntimeArm(runtime, kernels, arm) for runtime, kernels, arm in opened if arm is not None
+        ]
+
+
+@contextmanager
+def _packages() -> Iterator[Path]:
+    """Link the packages that a version's worker needs into a folder."""
+    with TemporaryDirectory(prefix="edgeflare-runtimes-") as folder:
         packages = Path(folder, "packages")
         link_packages(packages)
-        arms = []
-        for runtime in runtimes:
-            path = f"PYTHONPATH={packages}"
-            launcher = ("env", "-u", "PYTHONHOME", path, str(runtime.python))
-            for kernels in kernel_sets:
-                if kernels in HOST_KERNELS:
-                    arm: KernelArm = PackingArm(HostOpener(kernels, launcher, _INPUT_SECONDS))
-                    stack.callback(arm.close)
-                    arms.append(RuntimeArm(runtime, kernels, arm))
-                elif found := _behind_agent(runtime, kernels, stack, tell):
-                    arms.append(RuntimeArm(runtime, kernels, found))
-        yield arms
+        yield packages
+
+
+def _opened(
+    runtime: RuntimeVersion,
+    kernels: Kernels,
+    packages: Path,
+    stack: ExitStack,
+    tell: Callable[[str], None],
+) -> KernelArm | None:
+    """Return a kernel set of a version, which the stack closes.
+
+    Those of the interpreter start when they run something. A compiled model's are reached by an
+    agent of the version, which starts here.
+    """
+    if kernels not in HOST_KERNELS:
+        return _behind_agent(runtime, kernels, stack, tell)
+    launcher = ("env", "-u", "PYTHONHOME", f"PYTHONPATH={packages}", str(runtime.python))
+    arm = PackingArm(HostOpener(kernels, launcher, _INPUT_SECONDS))
+    stack.callback(arm.close)
+    return arm
 
 
 def _behind_agent(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -70,14 +70,15 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def version_document(
     models: Sequence[StoredModel],
-    arms: Sequence[RuntimeArm],
+    arms: Iterable[RuntimeArm],
     tried: Callable[[str, int], None] = lambda _name, _done: None,
 ) -> VersionDocument:
     """Try findings on kernel sets of released versions.
 
     Args:
         models: the findings' least models.
-        arms: the kernel sets, from the oldest version.
+        arms: the kernel sets, from the oldest version; each is done with when the next one is
+            asked for.
         tried: is called with the name of a kernel set and how many findings were tried there.
 
     Raises:
@@ -85,14 +86,16 @@ def version_document(
 
     """
     outcomes: dict[str, list[VersionOutcome]] = {}
+    known: list[RuntimeArm] = []
     for arm in arms:
+        known.append(arm)
         outcomes[arm.name] = []
         for done, stored in enumerate(models, 1):
             outcomes[arm.name].append(version_outcome(stored, arm))
             tried(arm.name, done)
-    runtimes = dict.fromkeys(f"{arm.runtime.package} {arm.runtime.version}" for arm in arms)
+    runtimes = dict.fromkeys(f"{arm.runtime.package} {arm.runtime.version}" for arm in known)
     rows = (
-        _row(stored.finding, arms, {name: by[at] for name, by in outcomes.items()})
+        _row(stored.finding, known, {name: by[at] for name, by in outcomes.items()})
         for at, stored in enumerate(models)
     )
     return VersionDocument(edgeflare=__version__, runtimes=tuple(runtimes), findings=tuple(rows))
@@ -115,6 +118,12 @@ def outcome_of(said: KernelJudgement, symptom: str) -> VersionOutcome:
     if said.verdict in ("crash", "hang"):
         return said.verdict
     return "otherwise" if said.verdict in ("device", "shared") else "right"
+
+
+def has_kernels(table: VersionDocument, kernels: str) -> bool:
+    """Return whether findings were tried on a kernel set of a table's last version."""
+    name = f"{kernels}@{table.runtimes[-1].rpartition(' ')[2]}"
+    return any(name in row.kernels for row in table.findings)
 
 
 def failing_still(document: ConformDocument, table: VersionDocument) -> list[FoundFault]:

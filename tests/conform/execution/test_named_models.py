@@ -9,8 +9,8 @@ import pytest
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
 from edgeflare.conform.execution.named_models import (
     is_misshapen,
+    named_model,
     refusals,
-    suspect,
     suspects,
 )
 from posed_models import addition, of_constants, posed, unary
@@ -39,7 +39,7 @@ MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(u
     ],
 )
 def test_the_model_is_found_that_a_failure_names(detail: str, place: int | None) -> None:
-    assert suspect(MODELS, RunFailure("error", detail)) == place
+    assert named_model(MODELS, RunFailure("error", detail)) == place
     assert is_misshapen(detail) == detail.startswith("output")
 
 

@@ -13,22 +13,28 @@ import pytest
 from conformed_runs import constructed_conformance, plain
 from conforming import ExactArm, a_header
 from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.drafts.draft import NodeGraphs
+from edgeflare.conform.drafts.file_operators import file_parts
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
 from edgeflare.conform.execution.model_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm, run_padded
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import retried_findings
+from edgeflare.conform.graph_file import signatures_file
 from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_findings import GraphFindings
 from edgeflare.conform.graphs.graph_rounds import GraphRounds
-from edgeflare.conform.graphs.graph_turns import taking_turns, turn_pairs
+from edgeflare.conform.graphs.graph_turns import fall_in_parts, taking_turns, turn_pairs
 from edgeflare.conform.graphs.graph_verdict import JudgedGraph, judge_graphs
+from edgeflare.conform.graphs.operator_variants import OperatorVariants
+from edgeflare.conform.graphs.random_graphs import RandomGraphs
 from edgeflare.conform.operator_graph import SHARED_NAME, GraphNode, GraphValue, OperatorGraph
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.finding_files import stored_model
+from edgeflare.models.tflite_file import read_model
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.run_directory import RunDirectory
 from reproductions import reproduce, unpacked
@@ -157,10 +163,85 @@ class _StaleSignature(_Stale):
     turns: Turns = "signatures"
 
 
-def _found(arms: Sequence[KernelArm], folder: Path) -> ConformFinding:
-    (judged,) = judge_graphs([_summed()], arms)
+class _StalePart(_Stale):
+    """A device whose SUM keeps its axes, where a signature before has the same buffer of them."""
+
+    turns: Turns = "parts"
+
+    def taking_turns(self, turns: Turns) -> ExactArm | None:
+        arm = ExactArm.taking_turns(self, turns)
+        return _StaleBuffer(self.name, arm) if turns == "parts" and arm is not None else arm
+
+
+class _StaleBuffer(_StaleInTurn):
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        assert model.other is not None
+        axes = [
+            {id(each.values[node.inputs[1]].values) for node in each.nodes if len(node.inputs) > 1}
+            for each in (model.graph, model.other.graph)
+        ]
+        return super()._answer(model) if axes[0] & axes[1] else self.sound.run([model])[0]
+
+
+def _two_graphs() -> PosedModel:
+    """NEG and a SUM of the columns; ABS, a SUM of the columns by the same axes, and EXP."""
+    axes = GraphValue("int32", (1,)).constant(np.array([1]))
+    summed = GraphValue("float32", (2,))
+    nodes = (
+        GraphNode("NEG", (0,), (1,)),
+        GraphNode("SUM", (1, 2), (3,), {"keepDims": False}),
+        GraphNode("ABS", (4,), (5,)),
+        GraphNode("SUM", (5, 2), (6,), {"keepDims": False}),
+        GraphNode("EXP", (6,), (7,)),
+    )
+    values = (TENSOR, TENSOR, axes, summed, TENSOR, TENSOR, summed, summed)
+    rows = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 2, 3)
+    return PosedModel(OperatorGraph(values, nodes, (0, 4), (3, 6, 7)), (rows, rows[::-1].copy()))
+
+
+def test_a_graph_that_falls_in_parts_has_a_signature_for_each() -> None:
+    model = _two_graphs()
+    assert fall_in_parts(model.graph)
+    assert not fall_in_parts(_summed().graph)
+    pair = turn_pairs(model, (*BOTH, "parts"))["parts"]
+    assert pair.other is not None
+    names = [[node.operator for node in each.graph.nodes] for each in (pair, pair.other)]
+    assert names == [["NEG", "SUM"], ["ABS", "SUM", "EXP"]]
+    content = signatures_file([pair.graph, pair.other.graph])
+    buffers = [
+        [tensor.buffer for tensor in part.tensors if tensor.buffer]
+        for part in read_model(content).subgraphs
+    ]
+    assert buffers[0] == buffers[1]
+    assert len(buffers[0]) == 1
+    again = file_parts(content, "it")
+    assert [node.operator for node in again.nodes] == [*names[0], *names[1]]
+    assert again.nodes[1].inputs[1] == again.nodes[3].inputs[1]
+    assert fall_in_parts(again)
+
+
+def test_two_graphs_are_drawn_that_share_constants() -> None:
+    rng, graphs = np.random.default_rng(0), NodeGraphs()
+    ways = OperatorVariants(rng, graphs)
+    variants = {cell: tuple(ways.of(cell)) for cell in CELLS}
+    random = RandomGraphs(rng, graphs, CELLS, variants)
+    (convolution,) = (each for cell in CELLS if cell[0] == "CONV_2D" for each in variants[cell])
+    drawn = [found for _ in range(12) if (found := random.draw_two(convolution)) is not None]
+    pairs = [pair for _, model in drawn if (pair := taking_turns(model, "parts")) is not None]
+    assert len(pairs) >= 8
+    for pair in pairs:
+        assert pair.other is not None
+        arrays = (
+            {id(value.values) for value in each.graph.values if value.values is not None}
+            for each in (pair, pair.other)
+        )
+        assert len(set[int].intersection(*arrays)) >= 2  # weights and biases
+
+
+def _found(arms: Sequence[KernelArm], folder: Path, model: PosedModel) -> ConformFinding:
+    (judged,) = judge_graphs([model], arms)
     assert judged.judgement is not None
-    failing = FailingGraph(_summed(), judged.judgement, judged.invocation)
+    failing = FailingGraph(model, judged.judgement, judged.invocation)
     findings = GraphFindings([failing], arms)
     findings.shrink(True, lambda: None, lambda: False)
     (found,) = findings.stored([1], RunDirectory(folder), ())
@@ -169,18 +250,22 @@ def _found(arms: Sequence[KernelArm], folder: Path) -> ConformFinding:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("device", "told"),
+    ("device", "model", "name", "told"),
     [
-        (_Stale(), "invoked in two shapes in turn"),
-        (_StaleSignature(), "invoked by two signatures in turn"),
+        (_Stale(), _summed(), "SUM", ("invoked in two shapes in turn",)),
+        (_StaleSignature(), _summed(), "SUM", ("invoked by two signatures in turn",)),
+        (
+            *(_StalePart(), _two_graphs(), "SUM then SUM"),
+            ("a constant is read by several", "invoked by a signature for each part in turn"),
+        ),
     ],
 )
-def test_a_shape_that_is_kept_is_found_tried_again_and_exported(
-    device: ExactArm, told: str, tmp_path: Path
+def test_what_is_kept_from_turn_to_turn_is_found_tried_again_and_exported(
+    device: ExactArm, model: PosedModel, name: str, told: tuple[str, ...], tmp_path: Path
 ) -> None:
     arms = (device, ExactArm("xnnpack"), ExactArm("builtin"))
-    found = _found(arms, tmp_path)
-    assert (found.operator, found.arrangement, found.smallest.rows) == ("SUM", (told,), 1)
+    found = _found(arms, tmp_path, model)
+    assert (found.operator, found.arrangement, found.smallest.rows) == (name, told, 1)
     assert (found.judgement.verdict, found.counts) == ("device", True)
     stored = stored_model(RunDirectory(tmp_path), found.entry())
     again, mended = (

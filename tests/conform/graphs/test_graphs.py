@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conforming import ExactArm, a_header
+from conforming import ExactArm, PlantedFault, a_header
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.model_opener import HostOpener
@@ -534,3 +534,41 @@ def test_what_fails_by_a_pair_is_soon_no_longer_drawn_with_a_third_operator() ->
     graphs = _drawn_in_rounds(cells, 30, said)
     chains = [graph for graph in graphs if len(graph.outputs) == len(graph.nodes) == 3]
     assert 4 <= sum(map(clobbers, chains)) < 4 + 4
+
+
+class _Varying(ExactArm):
+    """A device whose NEG answers otherwise each time, as a kernel does that reads stray memory."""
+
+    asked = 0
+
+    def _answer(self, model: PosedModel) -> ModelAnswer:
+        answer = super()._answer(model)
+        if not any(node.operator == "NEG" for node in model.graph.nodes):
+            return answer
+        self.asked += 1
+        return ModelAnswer(tuple(values + self.asked for values in answer.outputs))
+
+
+def test_of_a_graph_with_an_operator_that_varies_nothing_is_said() -> None:
+    nodes = (GraphNode("ABS", (0,), (1,)), GraphNode("NEG", (1,), (2,)))
+    model = _posed(OperatorGraph((TENSOR, TENSOR, TENSOR), nodes, (0,), (1, 2)))
+    (judged,) = judge_graphs([model], (_Varying(), ExactArm("xnnpack")), ())
+    assert (judged.judgement, judged.fails) == (None, False)
+    assert judged.taken == (True, True)
+
+
+class _UnsoundThreads(ExactArm):
+    """A device on the other threads of which an operator gives no answer."""
+
+    def on_other_threads(self) -> ExactArm | None:
+        """Return kernels whose graphs are wrong, and whose NEG dies."""
+        dying = PlantedFault("NEG", failure="crash")
+        return ExactArm(self.name, (dying,))
+
+
+def test_what_cannot_be_said_on_other_threads_leaves_what_was_said_before() -> None:
+    nodes = (GraphNode("ABS", (0,), (1,)), GraphNode("NEG", (1,), (2,)))
+    model = _posed(OperatorGraph((TENSOR, TENSOR, TENSOR), nodes, (0,), (1, 2)))
+    (judged,) = judge_graphs([model], (_UnsoundThreads(), ExactArm("xnnpack")), ())
+    assert judged.judgement is not None
+    assert (judged.is_right, judged.invocation) == (True, "")

@@ -104,9 +104,13 @@ class AcceleratedModel:
         """Make ready for a step; see `SteppedModel`."""
         described = self.described([step])[0]
         with recorded_stderr() as recorded:
-            signature = _signature(self._compiled, step.signature)
-            _resize(self._compiled, signature, step.shapes)
-            self._buffer(signature, described.inputs, described.outputs)
+            try:
+                signature = _signature(self._compiled, step.signature)
+                _resize(self._compiled, signature, step.shapes)
+                self._buffer(signature, described.inputs, described.outputs)
+            except (RuntimeError, ValueError) as error:
+                said = " ".join(str(error).split())
+                raise ModelRejected(self._said(f"cannot be run in these steps: {said}")) from error
         self._require_valid(AcceleratorLog(recorded))
 
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -117,6 +121,8 @@ class AcceleratedModel:
 
         Raises:
             AcceleratorLost: see there.
+            RuntimeError: a step is refused, as where an operator sizes its result while it runs,
+                such as SLICE, and what it reads was resized.
 
         """
         try:
@@ -127,7 +133,10 @@ class AcceleratedModel:
                 read = buffer.read(array.nbytes, np.uint8)
                 array[...] = read.view(array.dtype).reshape(array.shape)
         except RuntimeError as error:
-            raise AcceleratorLost(" ".join(str(error).split())) from error
+            said = " ".join(str(error).split())
+            if self._options.invocation.steps:
+                raise RuntimeError(self._said(f"cannot be run in these steps: {said}")) from error
+            raise AcceleratorLost(said) from error
 
     def _compile(self) -> AcceleratorLog:
         """Compile the model, and find the buffer of each input and output by its tensor's index.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -181,6 +181,44 @@ def file_graph(content: bytes, source: str, number: int = 0) -> OperatorGraph:
         raise UserError(f"{source} is no graph that can be taken apart: {why}") from why
     except Exception as error:  # whatever numpy and the schema raise on a damaged file
         raise UserError(f"{source}: its operators cannot be read: {error}") from error
+
+
+def file_parts(content: bytes, source: str) -> OperatorGraph:
+    """Return the graphs of a file of two signatures as one, in which equal buffers are one tensor.
+
+    Raises:
+        UserError: see `file_graph`.
+
+    """
+    first, second = (file_graph(content, source, number) for number in range(2))
+    model = read_model(content, source)
+    constants = {
+        (int(raw.buffer), value.shape): at
+        for at, (raw, value) in enumerate(
+            zip(model.subgraphs[0].tensors, first.values, strict=False)
+        )
+        if value.values is not None
+    }
+    begin = len(first.values)
+    places = {ABSENT: ABSENT}
+    for at, (raw, value) in enumerate(zip(model.subgraphs[1].tensors, second.values, strict=False)):
+        places[at] = begin + at
+        if value.values is not None:
+            places[at] = constants.get((int(raw.buffer), value.shape), begin + at)
+
+    def moved(several: Sequence[int]) -> tuple[int, ...]:
+        return tuple(places[at] for at in several)
+
+    nodes = (
+        replace(node, inputs=moved(node.inputs), outputs=moved(node.outputs))
+        for node in second.nodes
+    )
+    return OperatorGraph(
+        (*first.values, *second.values),
+        (*first.nodes, *nodes),
+        (*first.inputs, *moved(second.inputs)),
+        (*first.outputs, *moved(second.outputs)),
+    )
 
 
 def _node(tensors: _Tensors, place: int) -> GraphNode:

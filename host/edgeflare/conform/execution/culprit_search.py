@@ -22,7 +22,7 @@ from edgeflare.conform.execution.model_pack import (
     model_bytes,
     next_group,
 )
-from edgeflare.conform.execution.named_models import refusals, suspect, suspects
+from edgeflare.conform.execution.named_models import named_model, refusals, suspects
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 
@@ -179,7 +179,7 @@ class CulpritSearch:
 
         Halves are of equal odds, so that either is as likely to have failed.
         """
-        at = None if failure is None else suspect(self._models_of(group), failure)
+        at = None if failure is None else named_model(self._models_of(group), failure)
         if at is not None:
             return (group[at],), [*group[:at], *group[at + 1 :]]
         odds = {at: self._odds(at) for at in group}

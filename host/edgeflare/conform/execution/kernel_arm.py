@@ -14,9 +14,10 @@ long; the runtime answered with an error; the answer has another shape or type t
 says."""
 
 
-Turns = Literal["shapes", "signatures"]
-"""How two models take turns in one file: as one graph that is resized, or as two signatures. Each
-row is the model, the other, and the model again, by an interpreter that is opened anew."""
+Turns = Literal["shapes", "signatures", "parts"]
+"""How two models take turns in one file: as one graph that is resized, or as two signatures, the
+same graph or parts of one that share no more than constants. Each row is the model, the other, and
+the model again, by an interpreter that is opened anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunF
 from edgeflare.conform.graph_file import SIGNATURES, graph_file, signatures_file
 from edgeflare.conform.operator_graph import (
     SHARED_NAME,
-    GraphNode,
     GraphValue,
     OperatorGraph,
     Values,
@@ -36,6 +35,7 @@ _lock = Lock()
 
 _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 """No operator, and a tensor that is given and answered: a row needs a byte each way."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackInvocation:
@@ -100,7 +100,7 @@ class ModelPack:
         """The invocations of which a row consists; none where it is one."""
         if self._turns is None:
             return ()
-        if self._turns == "signatures":
+        if self._turns != "shapes":
             first, second = map(Step, SIGNATURES)
             return (first, second, first)
         both = [side_by_side(graphs) for graphs in (self._graphs, self._other_graphs)]
@@ -233,7 +233,7 @@ def pack_file(
         if key in _files:
             return _files[key][1]
         whole = side_by_side(graphs)
-        if turns == "signatures":
+        if turns in ("signatures", "parts"):
             content = signatures_file([whole, side_by_side(others)])
         else:
             content = graph_file(whole, side_by_side(others) if turns else None)
@@ -360,10 +360,15 @@ def _size(model: PosedModel, odds: float) -> _Size:
     given, answered = _bytes(model, graph.inputs), _bytes(model, graph.outputs)
     named = 0
     if model.other is not None:
-        given = 2 * given + _bytes(model.other, graph.inputs)
-        answered = 2 * answered + _bytes(model.other, graph.outputs)
-        named = max(len(graph.inputs), len(graph.outputs))
+        other = model.other.graph
+        given = 2 * given + _bytes(model.other, other.inputs)
+        answered = 2 * answered + _bytes(model.other, other.outputs)
+        named = max(len(several) for each in (graph, other) for several in _interface(each))
     return _Size(1, len(graph.values), model_bytes(model), given, answered, odds, named)
+
+
+def _interface(graph: OperatorGraph) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return graph.inputs, graph.outputs
 
 
 def _bytes(model: PosedModel, tensors: Sequence[int]) -> int:

@@ -71,7 +71,7 @@ def refusals(models: Sequence[PosedModel], failure: RunFailure) -> dict[int, Run
     return {at: RunFailure("refused", detail)}
 
 
-def suspect(models: Sequence[PosedModel], failure: RunFailure) -> int | None:
+def named_model(models: Sequence[PosedModel], failure: RunFailure) -> int | None:
     """Return the place of the model that a failure names, if it names one.
 
     It is a hint: a delegate's nodes have numbers too, and memory that was overwritten makes others
@@ -151,9 +151,7 @@ def _refused_by_accelerator(
     return found
 
 
-def _meant(
-    models: Sequence[PosedModel], operator: str, reason: str
-) -> Iterator[tuple[int, str]]:
+def _meant(models: Sequence[PosedModel], operator: str, reason: str) -> Iterator[tuple[int, str]]:
     """Yield the places of models with an operator that a reason means, each with its own reason."""
     places = _places(models, operator)
     alone = [at for at in places if len(models[at].graph.nodes) == 1]

@@ -48,6 +48,9 @@ views are found before."""
 _STATES: Final = 2
 """Graphs of an operator with a state, besides one of plain settings."""
 
+_TWO_GRAPHS: Final = 2
+"""Draws of two graphs that share the constants of an operator, for each way of trying it."""
+
 _MOST_FAILURES: Final = 200
 """Draws in a row that make no graph, after which there is none left to draw."""
 
@@ -88,6 +91,7 @@ class GraphDrawing:
             self._both_results(),
             self._views(),
             self._rescaled(),
+            self._two_graphs(),
             self._rest(),
         )
 
@@ -182,6 +186,20 @@ class GraphDrawing:
                     written = builder.add_first(other.node)
                     if written is not None:
                         yield (other,), builder.posed(written)
+
+    def _two_graphs(self) -> Iterator[DrawnGraph]:
+        """Yield two graphs that share the constants of an operator, for each that has some."""
+        for cell in self._shuffled(self._cells):
+            for variant in self._variants[cell]:
+                if not variant.twice and self._has_constants(variant):
+                    drawn = (self._random().draw_two(variant) for _ in range(2 * _TWO_GRAPHS))
+                    found = (graph for graph in drawn if graph is not None)
+                    yield from islice(found, _TWO_GRAPHS if self._is_taken(cell) else 0)
+
+    def _has_constants(self, variant: Variant) -> bool:
+        graph = self._graphs.graph(variant.node)
+        constants = [value for value in graph.values if value.values is not None]
+        return bool(graph.inputs and constants) and not any(value.variable for value in constants)
 
     def _rescaled(self) -> Iterator[DrawnGraph]:
         """Yield quantized operators that read a tensor twice, with other scales of the result."""

@@ -14,6 +14,7 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, PosedModel
 from edgeflare.conform.graphs.failing_graphs import FailingGraph
 from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_trace import graphs_digest
+from edgeflare.conform.graphs.graph_turns import fall_in_parts
 from edgeflare.conform.graphs.graph_verdict import TURNS, Invocation, JudgedGraph, judge_graphs
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.record.conform_document import TriedGraphs
@@ -67,7 +68,7 @@ class GraphRounds:
         failing: graphs whose operators are right alone, and wrong together.
         verdicts: how many graphs have each verdict; "alone" of those of which an operator is wrong
             alone.
-        in_turn: how many were also to be run in two shapes and by two signatures in turn.
+        in_turn: how many were also to be run in turns.
 
     """
 
@@ -182,7 +183,10 @@ class GraphRounds:
             return list(map(_from_json, kept[1]))
 
     def _chosen_for_turns(self, models: Sequence[PosedModel]) -> list[int]:
-        """Return the places of graphs that take turns: with new operators, and some of all."""
+        """Return the places of graphs that take turns: with new operators, and some of all.
+
+        A graph that falls in parts was drawn for that.
+        """
         if not any(self.arms[0].taking_turns(turns) for turns in TURNS.values()):
             return []
         chosen = []
@@ -191,7 +195,7 @@ class GraphRounds:
             cells = {(node.operator, graph.results(node)[0].dtype) for node in graph.nodes}
             self._seen += 1
             seldom = any(self._turned[cell] < _TURNS_EACH for cell in cells)
-            if seldom or self._seen % _TURNS_OF == 0:
+            if seldom or self._seen % _TURNS_OF == 0 or fall_in_parts(graph):
                 chosen.append(at)
                 self._turned.update(cells)
         return chosen

@@ -205,7 +205,10 @@ def _with_own(now: GraphTrial, place: int, operand: int) -> GraphTrial:
     if graph.values[at].values is None:
         tensors[own] = tensors[at]
         inputs, operands = (*inputs, own), (*operands, tensors[at])
-    cut = OperatorGraph((*graph.values, graph.values[at]), nodes, inputs, graph.outputs)
+    value = graph.values[at]
+    if value.values is not None:  # what is one array is one buffer of the signatures of a file
+        value = value.constant(value.values.copy())
+    cut = OperatorGraph((*graph.values, value), nodes, inputs, graph.outputs)
     model = replace(now.model, graph=cut, operands=operands)
     return GraphTrial(_without_unread(model), replace(now.trace, tensors=tensors))
 

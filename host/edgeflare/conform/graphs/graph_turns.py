@@ -4,7 +4,8 @@ In other shapes: an input is three times as long, in its batch, or in its height
 does not take a longer batch, and all that follows from it. A runtime then has to plan its memory
 anew, and a kernel to compute anew what it has kept of the shapes. A second signature is the graph
 in these other shapes where there are some, else the graph once more; both share all constants, and
-the variables if the shapes are the same.
+the variables if the shapes are the same. A graph that falls in parts, which share no more than
+constants, has a signature for the first of them, and one for the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import PosedModel, Turns
+from edgeflare.conform.graphs.graph_trace import compacted
 from edgeflare.conform.operator_graph import (
     ABSENT,
     SHARED_NAME,
@@ -52,13 +54,17 @@ def turn_pairs(model: PosedModel, several: Collection[Turns]) -> dict[Turns, Pos
 
     A RESHAPE to a fixed shape is one whose first dimension follows from the others then, as
     converters write it where the batch is open. A variable has one shape, so that a graph with one
-    takes turns with a second signature alone.
+    takes turns with a second signature alone. A graph that falls in parts takes turns by these.
 
     Args:
         model: the graph, and what it is given.
-        several: how they may take turns; where both are as good, they are one object.
+        several: how they may take turns; where several are as good, they are one object.
 
     """
+    parted = _in_parts(model) if "parts" in several else None
+    if parted is not None:
+        return {"parts": parted}
+    several = [turns for turns in several if turns != "parts"]
     graph = model.graph
     if not graph.inputs or any(value.variable for value in graph.values):
         return {}
@@ -70,6 +76,63 @@ def turn_pairs(model: PosedModel, several: Collection[Turns]) -> dict[Turns, Pos
         return {}
     first = tuple(_first_in_all(values) for values in model.operands)
     return {"signatures": replace(model, other=replace(model, operands=first, other=None))}
+
+
+def fall_in_parts(graph: OperatorGraph) -> bool:
+    """Return whether operators of a graph share no more than constants with the first of them."""
+    return 0 < len(_first_part(graph)) < len(graph.nodes)
+
+
+def _first_part(graph: OperatorGraph) -> set[int]:
+    """Return the places of the operators that hang together with the first one."""
+    part, tensors = set[int](), set[int]()
+    left = set(range(len(graph.nodes)))
+    joining = {0} & left
+    while joining:
+        part |= joining
+        left -= joining
+        for place in joining:
+            tensors |= _computed(graph, graph.nodes[place])
+        joining = {at for at in left if tensors & _computed(graph, graph.nodes[at])}
+    return part
+
+
+def _computed(graph: OperatorGraph, node: GraphNode) -> set[int]:
+    """Return the tensors of an operator that are no constants; a variable is none."""
+    both = (*node.inputs, *node.outputs)
+    return {
+        at
+        for at in both
+        if at != ABSENT and (graph.values[at].values is None or graph.values[at].variable)
+    }
+
+
+def _in_parts(model: PosedModel) -> PosedModel | None:
+    """Return the parts of a graph in turn; None of one that keeps a state, and goes on from it."""
+    graph = model.graph
+    first = _first_part(graph)
+    keeping = any(value.variable for value in graph.values) or any(
+        SHARED_NAME in node.options for node in graph.nodes
+    )
+    if keeping or len(first) == len(graph.nodes):
+        return None
+    rest = set(range(len(graph.nodes))) - first
+    own, other = (_part(model, places) for places in (first, rest))
+    return None if own is None or other is None else replace(own, other=other)
+
+
+def _part(model: PosedModel, places: Collection[int]) -> PosedModel | None:
+    """Return some operators of a graph; None where they are given nothing, or answer nothing."""
+    graph = model.graph
+    nodes = tuple(graph.nodes[at] for at in sorted(places))
+    own = set[int]().union(*(_computed(graph, node) for node in nodes))
+    given = [at for at, tensor in enumerate(graph.inputs) if tensor in own]
+    outputs = tuple(at for at in graph.outputs if at in own)
+    if not given or not outputs:
+        return None
+    inputs = tuple(graph.inputs[at] for at in given)
+    part = OperatorGraph(graph.values, nodes, inputs, outputs)
+    return compacted(PosedModel(part, tuple(model.operands[at] for at in given), model.rows))
 
 
 def _in_other_shapes(model: PosedModel) -> PosedModel | None:

@@ -24,10 +24,11 @@ Invocation = Literal[
     "again without a reset of its state",
     "in two shapes in turn",
     "by two signatures in turn",
+    "by a signature for each part in turn",
 ]
 """How a graph is invoked: its rows in their order, or backwards, or on other threads; or an
 operator with a state, which goes on from row to row; or resized between two invocations, or by
-another signature between two."""
+another signature between two, which is the same graph, or has the rest of its operators."""
 
 _BACKWARDS: Invocation = "in another order"
 _THREADED: Invocation = "on another number of threads"
@@ -36,6 +37,7 @@ _KEPT: Invocation = "again without a reset of its state"
 TURNS: Mapping[Invocation, Turns] = {
     "in two shapes in turn": "shapes",
     "by two signatures in turn": "signatures",
+    "by a signature for each part in turn": "parts",
 }
 """The invocations in which a graph takes turns."""
 
@@ -102,7 +104,7 @@ def judge_graphs(
         InfrastructureError: an arm is lost.
 
     """
-    found = _judged_once(models, arms)
+    found = _steady(models, _judged_once(models, arms), arms[0])
     taking = range(len(models)) if in_turn is None else in_turn
     places = [at for at in taking if found[at].is_right]
     judged = judge_turns([models[at] for at in places], arms, list(TURNS.values()))
@@ -141,11 +143,35 @@ def _judged_once(models: Sequence[PosedModel], arms: Sequence[KernelArm]) -> lis
         if invocation == _THREADED:
             judged = _confirmed_on_threads(several, judged, arms)
         for at, (said, answers) in zip(places, judged, strict=True):
+            if said is None and found[at].judgement is not None:
+                continue  # nothing is said of this invocation, and what was said before stands
             found[at] = replace(found[at], judgement=said, invocation=invocation, answers=answers)
             if found[at].fails and invocation != _KEPT:
                 wrong = wrong_places(models[at], answers, found[at].expected)
                 found[at] = replace(found[at], wrong=wrong)
     return found
+
+
+def _steady(
+    models: Sequence[PosedModel], judged: Sequence[JudgedGraph], device: KernelArm
+) -> list[JudgedGraph]:
+    """Return what is said of graphs, and nothing of those that fail by what varies.
+
+    An operator that reads memory which nothing wrote answers otherwise each time: of its graph
+    nobody knows what is right.
+    """
+    found = list(judged)
+    failing = [at for at, graph in enumerate(found) if graph.fails]
+    for at, again in zip(failing, traced([models[at] for at in failing], device), strict=True):
+        if not _are_equal(found[at].expected, again.expected(models[at].graph)):
+            found[at] = replace(found[at], judgement=None)
+    return found
+
+
+def _are_equal(one: Sequence[Values], other: Sequence[Values] | None) -> bool:
+    return other is not None and all(
+        values.tobytes() == same.tobytes() for values, same in zip(one, other, strict=True)
+    )
 
 
 def wrong_places(

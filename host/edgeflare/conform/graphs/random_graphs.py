@@ -1,8 +1,8 @@
-"""Graphs of any operators, drawn at random: chains of views, and up to ten operators."""
+"""Graphs of any operators, drawn at random: up to ten, chains of views, and two graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from edgeflare.conform.graphs.operator_variants import (
     Variant,
     base_value,
 )
+from edgeflare.conform.operator_graph import GraphNode, GraphValue
 from edgeflare.conform.specification.activation_tensors import DTYPES
 
 _FIRST_VIEW: Final = 2 / 3
@@ -28,6 +29,9 @@ _FIRST_VIEW: Final = 2 / 3
 
 _MOST_NODES: Final = 10
 """Operators of a drawn graph."""
+
+_MOST_EACH: Final = 4
+"""Operators of each of two graphs that are drawn, besides the one that both have, and one more."""
 
 _MOST_SIZE: Final = 2048
 """Values of a tensor in a drawn graph."""
@@ -53,15 +57,59 @@ class RandomGraphs:
     def draw(self, type_: str) -> DrawnGraph | None:
         """Return a graph that begins with values of a type, or None."""
         builder = GraphBuilder(self.rng, self.graphs)
+        value = self._given_value(type_)
+        pool = [builder.give(value) for _ in range(int(self.rng.integers(1, 3)))]
+        used, read = self._grown(builder, pool, int(self.rng.integers(2, _MOST_NODES + 1)))
+        if len(used) < 2:
+            return None
+        return tuple(used), self._posed(builder, read)
+
+    def draw_two(self, shared: Variant) -> DrawnGraph | None:
+        """Return two graphs that share the constants of an operator, and no more; or None.
+
+        The operator is the first of one graph, and somewhere in the other.
+
+        Args:
+            shared: the operator, with constants.
+
+        """
+        builder = GraphBuilder(self.rng, self.graphs)
+        value = self.graphs.operands(shared.node)[0]
+        begun = builder.add_first(shared.node)
+        if begun is None:
+            return None
+        first, read = self._grown(builder, begun, int(self.rng.integers(_MOST_EACH)))
+        before = len(builder.nodes)
+        pool = [builder.give(value)]
+        second, more = self._grown(builder, pool, int(self.rng.integers(_MOST_EACH)))
+        alike = [at for at in pool if fits(builder.values[at], value)]
+        tensor = alike[int(self.rng.integers(len(alike)))]
+        if builder.add(shared.node, {0: tensor}, shared=True) is None:
+            return None
+        used = (shared, *first, *second, shared)
+        both = builder.nodes[:before], builder.nodes[before:]
+        outputs = [self._outputs(nodes, read | more | {tensor}) for nodes in both]
+        return used, builder.posed([at for several in outputs for at in several])
+
+    def _given_value(self, type_: str) -> GraphValue:
         shapes = (*SHAPES, *BATCHES)
-        value = base_value(type_, shapes[int(self.rng.integers(len(shapes)))])
-        for _ in range(int(self.rng.integers(1, 3))):
-            builder.give(value)
-        pool = list(builder.operands)
+        return base_value(type_, shapes[int(self.rng.integers(len(shapes)))])
+
+    def _grown(
+        self, builder: GraphBuilder, begun: Sequence[int], wanted: int
+    ) -> tuple[list[Variant], set[int]]:
+        """Add operators to a graph; return them, and the tensors that they read.
+
+        Args:
+            builder: the graph.
+            begun: tensors that they may read; those that they write are added if it is a list.
+            wanted: how many operators.
+
+        """
+        pool = begun if isinstance(begun, list) else list(begun)
         used: list[Variant] = []
         read: set[int] = set()
         views = 0.6 if self.rng.random() < 0.6 else 0.1
-        wanted = int(self.rng.integers(2, _MOST_NODES + 1))
         for _ in range(3 * wanted):
             if len(used) == wanted:
                 break
@@ -73,9 +121,7 @@ class RandomGraphs:
                 used.append(variant)
                 pool += [at for at in written if builder.values[at].size <= _MOST_SIZE]
                 read.update(reads.values())
-        if len(used) < 2:
-            return None
-        return tuple(used), self._posed(builder, read)
+        return used, read
 
     def _next(
         self, builder: GraphBuilder, pool: Sequence[int], views: float
@@ -104,15 +150,20 @@ class RandomGraphs:
     def _posed(self, builder: GraphBuilder, read: set[int]) -> PosedModel:
         """Return the graph, which answers some of its results, one of them twice now and then."""
         results = [at for node in builder.nodes for at in node.outputs]
-        outputs = [
-            at for at in results if self.rng.random() < (0.35 if at in read else 0.85)
-        ] or results[-1:]
+        outputs = self._outputs(builder.nodes, read)
         if self.rng.random() < 1 / 16:
             outputs.append(outputs[int(self.rng.integers(len(outputs)))])
         if self.rng.random() < 1 / 32:
             # Apart from what else may be wrong, which it would hide.
             outputs = [next(iter(builder.operands)), results[-1]]
         return builder.posed(outputs)
+
+    def _outputs(self, nodes: Sequence[GraphNode], read: Collection[int]) -> list[int]:
+        """Return some results of operators, at least the last one."""
+        results = [at for node in nodes for at in node.outputs]
+        return [
+            at for at in results if self.rng.random() < (0.35 if at in read else 0.85)
+        ] or results[-1:]
 
     def view_chain(self, variant: Variant) -> DrawnGraph | None:
         """Return a view of a view that an operator reads, and one that reads a view later.

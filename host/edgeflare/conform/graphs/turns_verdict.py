@@ -17,6 +17,9 @@ from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joint_operators import is_own_fault, judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
+_NOT_IN_TURN: Final = " cannot be run in these steps: "
+"""How the agent says that a compiled model is refused in the turns that it is to take."""
+
 _DETAIL: Final = "it answers otherwise in turn with another than opened anew"
 
 
@@ -123,6 +126,9 @@ def _said(
     pair: PosedModel, answer: ModelAnswer, expected: Sequence[Values], twin: ModelAnswer | None
 ) -> KernelJudgement:
     """Return what is said of the first turn that is wrong."""
+    if answer.failure is not None and _NOT_IN_TURN in answer.failure.detail:
+        detail = answer.failure.detail
+        return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=detail)
     if answer.failure is not None:
         return judged_whole(pair, answer, expected, twin)
     begin = 0

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from edgeflare.array_file import NotArrays, encode_npz, read_npz
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
-from edgeflare.conform.drafts.file_operators import FileOperator, file_graph, file_operators
+from edgeflare.conform.drafts.file_operators import (
+    FileOperator,
+    file_graph,
+    file_operators,
+    file_parts,
+)
 from edgeflare.conform.drafts.model_reading import graph_draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, Turns
 from edgeflare.conform.graph_file import graph_file, signatures_file
+from edgeflare.conform.graphs.graph_verdict import TURNS, invocation_told
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
@@ -80,7 +86,8 @@ def store_finding(
     arrays |= _numbered("exact", [right.values for right in exact])
     name = f"{FOLDER}/{number:06d}.tflite"
     graphs = (model.graph, *(other.graph for other in others))
-    content = signatures_file(graphs) if turns == "signatures" else graph_file(*graphs)
+    signed = turns in ("signatures", "parts")
+    content = signatures_file(graphs) if signed else graph_file(*graphs)
     write_atomically(directory.inside(name), content)
     write_atomically(directory.inside(_arrays_beside(name)), encode_npz(arrays))
     return name
@@ -138,9 +145,15 @@ class StoredModel:
         return len(self.finding.smallest.operators) > 1 or bool(self.finding.arrangement)
 
     @property
+    def operands(self) -> tuple[Values, ...]:
+        """What the model is given; of one in parts also what the second signature is."""
+        other = self.files.answers("other input") if _is_in_parts(self.finding) else ()
+        return (*self.files.operands, *other)
+
+    @property
     def whole(self) -> PosedModel:
         """The model with what it is given."""
-        return PosedModel(self.model.graph, self.files.operands, self.finding.smallest.rows)
+        return PosedModel(self.model.graph, self.operands, self.finding.smallest.rows)
 
 
 def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
@@ -170,12 +183,16 @@ def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
 
 def _stored_graph(finding: FoundFault, files: FindingFiles, source: str) -> StoredModel:
     """Return the model of operators that are wrong together."""
-    graph = file_graph(files.model, source)
+    graph = (file_parts if _is_in_parts(finding) else file_graph)(files.model, source)
     alone = tuple(graph.alone(place) for place in range(len(graph.nodes)))
     found = StoredModel(finding, files, graph_draft(graph), DraftedModel(graph, alone))
     if not _fits(found):
         raise _not_as_stored(source)
     return found
+
+
+def _is_in_parts(finding: FoundFault) -> bool:
+    return TURNS.get(invocation_told(finding.arrangement)) == "parts"
 
 
 def _not_as_stored(source: str) -> UserError:
@@ -217,7 +234,7 @@ def _fits(one: StoredModel) -> bool:
     """Return whether a model was stored that has operators, with operands that it takes."""
     takes = [one.model.graph.values[at] for at in one.model.graph.inputs]
     told = [node.operator for node in one.finding.smallest.operators]
-    operands, rows = one.files.operands, one.finding.smallest.rows
+    operands, rows = one.operands, one.finding.smallest.rows
     if [node.operator for node in one.draft.nodes] != told or len(takes) != len(operands):
         return False
     return all(
