@@ -57,6 +57,7 @@ HALF_TRIED: Final[dict[str, Any]] = {
     "arithmetic_tried": 480,
     "distinct": 3,
     "tried": 2,
+    "graphs": [],
     "untried": [
         {
             "operator": "Mfcc",

@@ -64,7 +64,8 @@ _TOLD_ALONE: Final = ("not tried", "refused", "wrong", "crash")
 _LEGEND: Final = (
     "Of each: how many models of an operator and type that it answers were run, from the least to"
     " the most. Exact: each value is the nearest one. A step off: it is within what rounding may."
-    " Wrong, crash: in at least one model. Refused: in all. The CSV file beside this page has each cell."
+    " Wrong, crash: in at least one model. Refused: in all. The CSV file beside this page has each"
+    " cell."
 )
 
 
@@ -227,7 +228,7 @@ class _Tried:
 
 
 @dataclass(slots=True)
-class _Progress:
+class _KernelProgress:
     """How far a kernel set has come.
 
     Attributes:
@@ -274,7 +275,7 @@ class _Rounds:
                 self._nodes.append([draft.nodes[0] for draft in asked])
         return number < len(self._nodes)
 
-    def run(self, progress: _Progress) -> None:
+    def run(self, progress: _KernelProgress) -> None:
         """Run a kernel set's next round on it; nothing of it counts if that is lost meanwhile."""
         nodes = self._nodes[progress.rounds]
         round_models = self._round_models(progress.rounds)
@@ -331,7 +332,7 @@ def kernel_table(
 
     """
     rounds = _Rounds(cells, models, rng_seed)
-    several = [_Progress(arm) for arm in arms]
+    several = [_KernelProgress(arm) for arm in arms]
     stop: Stop | None = None
     try:
         while left := [progress for progress in several if rounds.has(progress.rounds)]:

@@ -28,6 +28,7 @@ from edgeflare.errors import UserError
 SYMPTOMS: Sequence[Symptom] = (
     *("wrong values", "biased", "not finite", "wrong shape", "crash", "hang"),
 )
+WIRED = [one for one in known_issues() if one.wired]
 PROBED = [one for one in known_issues() if one.probe and "refused" not in one.symptoms]
 
 
@@ -73,16 +74,20 @@ def test_the_least_model_of_an_issue_is_linked_with_it(issue: KnownIssue) -> Non
 
 
 def near_misses(rng: np.random.Generator) -> list[tuple[str, KnownIssue, KnownIssue | None]]:
-    """Return entries, each with one term violated, and what is linked then."""
+    """Return entries, each with one term violated, and what is linked then.
+
+    Each predicate of a condition is, and of the other terms one.
+    """
     found = []
     for at in rng.permutation(len(PROBED)):
         issue = PROBED[at]
         key, settings = key_of(issue), settings_of(issue)
-        term = ["operator", "type", "symptom", "kernels", "version", *issue.condition]
+        for predicate in issue.condition:
+            said = linked(issue, key, settings_without(issue, predicate, rng))
+            found.append((predicate, issue, said))
+        term = ["operator", "type", "symptom", "kernels", "version"]
         broken = term[int(rng.integers(len(term)))]
-        if broken in issue.condition:
-            said = linked(issue, key, settings_without(issue, broken, rng))
-        elif broken == "kernels":
+        if broken == "kernels":
             others = {"xnnpack", "builtin", "reference", "gpu", "micro"} - {*issue.kernel_sets}
             said = linked(issue, key, settings, kernels=sorted(others)[0])
         elif broken == "version":
@@ -128,6 +133,18 @@ def test_a_finding_that_misses_one_term_is_linked_with_nothing() -> None:
     assert len(missed) >= 20
     assert {term for term, _, _ in missed} >= {"operator", "type", "kernels", "version", "symptom"}
     assert [(term, issue.name) for term, issue, said in missed if said is not None] == []
+
+
+@pytest.mark.parametrize("issue", WIRED, ids=lambda one: one.operator or one.arrangement)
+def test_operators_that_hang_together_otherwise_are_linked_with_nothing(issue: KnownIssue) -> None:
+    (symptom,) = [one for one in SYMPTOMS if one == issue.symptoms[0]]
+    type_ = issue.types[0] if issue.types else "float32"
+    key = FindingKey(issue.operator or "ADD", type_, "device", symptom, counted=True)
+    known = KnownFaults((), [issue], issue.kernel_sets[0], named_version(issue.seen[-1]))
+    assert known.issue(key, ["device"], (), issue.wired) == issue
+    for at in range(len(issue.wired)):
+        less = (*issue.wired[:at], *issue.wired[at + 1 :], "a view of a view of another")
+        assert known.issue(key, ["device"], (), less) is None
 
 
 def test_a_kernel_set_that_fails_beside_the_device_has_to_be_of_the_entry() -> None:

@@ -536,6 +536,20 @@ def test_what_fails_by_a_pair_is_soon_no_longer_drawn_with_a_third_operator() ->
     assert 4 <= sum(map(clobbers, chains)) < 4 + 4
 
 
+@pytest.mark.parametrize(
+    ("size", "told"), [((2, 3), "SLICE keeps the shape of what it reads"), ((2, 2), None)]
+)
+def test_a_slice_of_all_is_told_from_one_of_a_part(size: tuple[int, ...], told: str | None) -> None:
+    begin, wanted = (
+        GraphValue("int32", (2,)).constant(np.array(each, np.int32)) for each in ((0, 0), size)
+    )
+    nodes = (GraphNode("NEG", (0,), (1,)), GraphNode("SLICE", (1, 2, 3), (4,)))
+    values = (TENSOR, TENSOR, begin, wanted, GraphValue("float32", size))
+    found = arrangement(OperatorGraph(values, nodes, (0,), (1, 4)))
+    both = ["the result of NEG is read and is an output", *filter(None, [told])]
+    assert list(found) == both
+
+
 class _Varying(ExactArm):
     """A device whose NEG answers otherwise each time, as a kernel does that reads stray memory."""
 

@@ -12,6 +12,16 @@ VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 """Operators whose results runtimes let share the memory of their operands."""
 
 
+_SHAPING: Final = frozenset(
+    {
+        *("BROADCAST_TO", "MIRROR_PAD", "PAD", "PADV2", "RESIZE_BILINEAR"),
+        *("RESIZE_NEAREST_NEIGHBOR", "SLICE", "STRIDED_SLICE", "TILE"),
+    }
+)
+"""Operators that are there to give a tensor another shape. One that does not may be left out by a
+runtime, and what it reads with it."""
+
+
 ALSO: Final = "also "
 """The beginning of what is said of a finding's other graphs besides how they hang together."""
 
@@ -31,7 +41,10 @@ def arrangement(graph: OperatorGraph, invocation: str = "") -> tuple[str, ...]:
 
     """
     asked = (f"{INVOKED}{invocation}",) if invocation else ()
-    wired = (*_outputs(graph), *_reads(graph), *_views(graph), *_variables(graph))
+    wired = (
+        *(*_outputs(graph), *_reads(graph), *_views(graph)),
+        *(*_variables(graph), *_keeping_shapes(graph)),
+    )
     return tuple(dict.fromkeys((*wired, *asked)))
 
 
@@ -102,6 +115,13 @@ def _variables(graph: OperatorGraph) -> Iterator[str]:
     )
     if max(forms.values(), default=0) > 1:
         yield "a variable is assigned and read twice"
+
+
+def _keeping_shapes(graph: OperatorGraph) -> Iterator[str]:
+    for node in graph.nodes:
+        shapes = [graph.values[at].shape for at in (node.inputs[0], *node.outputs)]
+        if node.operator in _SHAPING and len(set(shapes)) == 1:
+            yield f"{node.operator} keeps the shape of what it reads"
 
 
 def _readers(graph: OperatorGraph) -> Counter[int]:

@@ -30,6 +30,9 @@ FaultVerdict = Literal["device", "host", "shared", "undefined", "crash", "hang"]
 IssueState = Literal["open", "closed", "merged"]
 """The state of a public thread."""
 
+IN_PARTS: Final = "invoked by a signature for each part in turn"
+"""How a graph that falls in parts is invoked, in the words of arrangements."""
+
 FaultSymptom = Literal[
     "wrong values",
     "biased",
@@ -282,6 +285,11 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     def is_new(self) -> bool:
         """Whether it counts for the exit code."""
         return self.counted and self.accepted is None
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether its operators fall in parts, which are the two signatures of its file."""
+        return IN_PARTS in self.arrangement
 
 
 class LinkedIssue(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,6 @@ from edgeflare.conform.drafts.file_operators import (
 from edgeflare.conform.drafts.model_reading import graph_draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, Turns
 from edgeflare.conform.graph_file import graph_file, signatures_file
-from edgeflare.conform.graphs.graph_verdict import TURNS, invocation_told
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.record.conform_document import FoundFault
@@ -147,7 +146,7 @@ class StoredModel:
     @property
     def operands(self) -> tuple[Values, ...]:
         """What the model is given; of one in parts also what the second signature is."""
-        other = self.files.answers("other input") if _is_in_parts(self.finding) else ()
+        other = self.files.answers("other input") if self.finding.is_in_parts else ()
         return (*self.files.operands, *other)
 
     @property
@@ -183,16 +182,12 @@ def stored_model(directory: RunDirectory, finding: FoundFault) -> StoredModel:
 
 def _stored_graph(finding: FoundFault, files: FindingFiles, source: str) -> StoredModel:
     """Return the model of operators that are wrong together."""
-    graph = (file_parts if _is_in_parts(finding) else file_graph)(files.model, source)
+    graph = (file_parts if finding.is_in_parts else file_graph)(files.model, source)
     alone = tuple(graph.alone(place) for place in range(len(graph.nodes)))
     found = StoredModel(finding, files, graph_draft(graph), DraftedModel(graph, alone))
     if not _fits(found):
         raise _not_as_stored(source)
     return found
-
-
-def _is_in_parts(finding: FoundFault) -> bool:
-    return TURNS.get(invocation_told(finding.arrangement)) == "parts"
 
 
 def _not_as_stored(source: str) -> UserError:
