@@ -7,7 +7,7 @@ compared by one measure.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,7 +128,7 @@ def runtime_arms(
 
     """
 
-    def in_turn() -> Iterator[RuntimeArm]:
+    def in_turn() -> Generator[RuntimeArm, None, None]:
         for runtime in runtimes:
             for kernels in kernel_sets:
                 with ExitStack() as stack:
