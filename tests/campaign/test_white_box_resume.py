@@ -70,6 +70,18 @@ def test_a_run_seed_decides_all_whatever_the_number_of_chains(
     assert found["sha256"] not in [one["sha256"] for one in undisturbed["findings"]]
 
 
+def test_shrinking_by_gradients_depends_on_the_run_seed_alone(tmp_path: Path) -> None:
+    by = (
+        *("--strategy", "boundary", "--shrink", "150", "--shrink-by", "gradient"),
+        *("--first", "3", "--device", "emulated-xnnpack"),
+    )
+    one, other = (search(tmp_path / chains, *by, "--chains", chains) for chains in ("1", "3"))
+    assert untimed(one) == untimed(other)
+    assert len(one["findings"]) == 3
+    for found in one["findings"]:
+        assert found["distortion"]["l2"] < 0.8 * found["refined"]["distortion_before"]["l2"]
+
+
 @pytest.mark.parametrize("batches", [1, 4])
 def test_ctrl_c_in_the_middle_of_a_chain_costs_time_only(
     undisturbed: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int

@@ -53,6 +53,8 @@ ORIGINALS = {
 REFUSED: dict[str, str] = {
     # {e} is the example, {m} a folder of originals; what is said has its parts between dots.
     "{e} --find kernel": "--find kernel: the strategy gradient … say --strategy boundary",
+    "{e} --strategy boundary --shrink-by gradient --find kernel": "say --shrink-by queries",
+    "{e}/../spoken_words --strategy boundary --shrink 9 --shrink-by gradient": "take --shrink-by",
     "{e} --original {m}/linear.onnx": "linear.onnx is no .tflite file … convert it … boundary",
     "{e} --original {m}/linear.py:model": "linear.py:model has no gradient … def gradient(inputs)",
     "{e} --original {m}/flat.py:model": "gradient returned (10, 784) … shape (10, 1, 28, 28, 1)",

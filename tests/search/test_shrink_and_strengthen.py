@@ -15,6 +15,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm
+from edgeflare.search.gradient_shrink import shrink_by_gradient
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogate import compared
@@ -105,6 +106,20 @@ def test_it_makes_deviations_twice_as_strong_and_asks_the_device_seldom() -> Non
         strong.append(strength(of, one.after.input))
         assert one.device_queries < one.inputs / 5
     assert min(strong) > 2 * median(weak)
+
+
+@pytest.mark.slow
+def test_gradients_lead_to_the_border_with_few_queries() -> None:
+    near = []
+    for seed in SEEDS:
+        of = like_the_twin(bench(seed))
+        one = refined(shrink_by_gradient, of, Goal(), 40)
+        assert Goal().met(everyone(of, one.after.input)) == "deviation"
+        assert one.inputs <= 40
+        assert one.device_queries < 8
+        near.append(distance(of, one.after.input) / to_border(of))
+    assert median(near) < 1.1  # where estimated gradients take 800 queries to 1.15
+    assert min(near) > 0.9
 
 
 def test_more_budget_never_ends_farther() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from driving import SearchCase, linear_model
 from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import Input
-from edgeflare.core.query import Arm, Outcome, Query
+from edgeflare.core.query import Arm, GradientQuery, Outcome, Query, TranslatedQuery
 from edgeflare.search.boundary import Boundary
-from edgeflare.search.strategy import Start
+from edgeflare.search.strategy import Start, WhiteboxGenerator
 
 SIDE = 12
 CLASSES = 4
@@ -25,7 +25,7 @@ for _axis in (1, 2):  # smooth, as what a network looks at is
 WEIGHTS = WEIGHTS.reshape(CLASSES, -1) / WEIGHTS.std()
 SEEDS = list(_RNG.integers(256, size=(6, SIDE, SIDE, 1), dtype=np.uint8))
 
-Refine = Callable[[Trigger, Start, int], Generator[Sequence[Query], Sequence[Outcome], Trigger]]
+Refine = Callable[[Trigger, Start, int], WhiteboxGenerator[Trigger]]
 
 
 @dataclass
@@ -96,6 +96,9 @@ def refined(
     try:
         asked = next(refinement)
         while True:
+            if isinstance(asked, (GradientQuery, TranslatedQuery)):
+                asked = refinement.send(of.white_box(asked))
+                continue
             assert asked
             for query in asked:
                 known = {one.input.tobytes() for one in queries}

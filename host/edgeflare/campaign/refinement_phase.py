@@ -25,6 +25,7 @@ from edgeflare.run.harm import harm_of, rank_of_harm
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.nearness import is_near
 from edgeflare.run.plan import SHOWN, Plan
+from edgeflare.search.gradient_shrink import shrink_by_gradient
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strengthen import strengthen
@@ -139,7 +140,8 @@ class RefinementPhase:
             space=context.domain.space,
         )
         refinement = self._under_way[seed_id]
-        chain = Chain(seed_id, AskTellSearch(self._generate(refinement, start)), plan.goal)
+        asking = AskTellSearch(self._generate(refinement, start), context.white_box)
+        chain = Chain(seed_id, asking, plan.goal)
         refinement.chain = chain
         replay_answers(context, self.role, chain)
         return chain
@@ -192,7 +194,8 @@ class RefinementPhase:
             goal = replace(goal, min_strength=max(goal.min_strength, kept))
             rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
             aimed = replace(start, goal=goal, rng=rng)
-            trigger = yield from shrink(trigger, aimed, plan.shrink, self._near_enough(start.seed))
+            shrunk = shrink_by_gradient if plan.shrink_by == "gradient" else shrink
+            trigger = yield from shrunk(trigger, aimed, plan.shrink, self._near_enough(start.seed))
         return trigger
 
     def _near_enough(self, seed: Input) -> Callable[[Input], bool] | None:

@@ -40,6 +40,8 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
     made.require(opened.seeds.inputs[0])
     if made.needs_gradients:
         _require_gradients(strategy.name, opened, plan, neurons=made.needs_neurons)
+    elif plan.shrink and plan.shrink_by == "gradient":
+        _require_translations(opened, "--shrink-by queries", neurons=False)
 
 
 def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan, *, neurons: bool) -> None:
@@ -50,12 +52,15 @@ def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan, *, neurons
             " same function but for their kernels, of which no gradient knows: say --strategy"
             " boundary"
         )
+    _require_translations(opened, "the strategy boundary", neurons=neurons)
+
+
+def _require_translations(opened: OpenedPair, instead: str, *, neurons: bool) -> None:
+    """Refuse models that cannot be differentiated; say what needs no gradient instead."""
     try:
         opened.white_box.open().rehearse(opened.seeds.inputs[0], neurons=neurons)
     except UserError as error:
-        raise UserError(
-            f"{error}; or take the strategy boundary, which needs no gradient"
-        ) from None
+        raise UserError(f"{error}; or take {instead}, which needs no gradient") from None
 
 
 def _drawn(strategy: RegisteredStrategy, domain: Domain, plan: Plan) -> list[MutationOperator]:

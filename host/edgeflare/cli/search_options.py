@@ -24,7 +24,15 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.record.json_file import MOST
-from edgeflare.run.plan import MAX_QUERIES, SHOWN, STRENGTHEN, TIME_LIMIT_SECONDS, Plan, Refine
+from edgeflare.run.plan import (
+    MAX_QUERIES,
+    SHOWN,
+    STRENGTHEN,
+    TIME_LIMIT_SECONDS,
+    Plan,
+    Refine,
+    ShrinkBy,
+)
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
@@ -232,6 +240,15 @@ RefineUntil = Annotated[
         f"shown on the {SHOWN} that reports show first alone, gate stops with each as soon as it "
         "is within --within. all and gate decide the gate alike; with shown, findings that were "
         "not shrunk may be too far to count.",
+        rich_help_panel=_HOW,
+    ),
+]
+ShrinkByWhat = Annotated[
+    ShrinkBy,
+    typer.Option(
+        "--shrink-by",
+        help="How shrinking finds its way: queries estimates a gradient from answers, gradient "
+        "computes it from the two models (extra whitebox), and needs a quarter of the queries.",
         rich_help_panel=_HOW,
     ),
 ]

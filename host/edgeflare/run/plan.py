@@ -12,7 +12,7 @@ import msgspec
 
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
@@ -31,6 +31,9 @@ findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 5
 
 Refine = Literal["all", "shown", "gate"]
 """Which findings are refined, and when that of one ends: see `Plan.refine`."""
+
+ShrinkBy = Literal["queries", "gradient"]
+"""How the way to the seed is found: see `Plan.shrink_by`."""
 
 SHOWN = 12
 """Findings that a report shows first, before it says how many more there are."""
@@ -91,6 +94,8 @@ class Plan:
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
+        shrink_by: "queries" estimates the gradient of the original's scores from answers;
+            "gradient" has it from a translation of the original, which needs the extra whitebox.
         refine: "all" spends all queries of `shrink` on each finding, "shown" on the `SHOWN` that
             matter most, by harm and then by strength, and none on the others; "gate" ends with
             each as soon as it is as near as `within` asks.
@@ -122,6 +127,7 @@ class Plan:
     max_l2: Amount | Default | None = "default"
     strengthen: Count = 0
     shrink: Count = 0
+    shrink_by: ShrinkBy = "queries"
     refine: Refine = "all"
     min_strength: Number = 0.0
     within: Number | Default | None = None
@@ -156,6 +162,12 @@ class Plan:
             raise UserError(
                 "--refine gate brings findings as near as --within asks, and --within none asks"
                 " for no distance: give --within DB"
+            )
+        if self.shrink_by == "gradient" and self.goal.find is Find.KERNEL:
+            raise UserError(
+                "--shrink-by gradient follows the original's gradient, and --find kernel compares"
+                " the kernels of the compressed model, of which no gradient knows: say --shrink-by"
+                " queries"
             )
         if self.limit is not None and self.first is not None:
             raise UserError(

@@ -23,7 +23,7 @@ from edgeflare.search.refining.decision_boundary import (
     step_to,
     step_towards_seed,
 )
-from edgeflare.search.refining.gradient_estimate import GradientEstimate
+from edgeflare.search.refining.gradient_estimate import GradientEstimate, ScoreGradient
 from edgeflare.search.refining.part_scaling import is_long, parts_of, shortest
 from edgeflare.search.refining.trigger_refinement import (
     EvaluatedInput,
@@ -101,7 +101,7 @@ def halve_change(refinement: TriggerRefinement) -> QueryGenerator[None]:
     while share < 0.99:
         change = space.levels(refinement.trigger.input) - seed
         (evaluated,) = yield from refinement.evaluate([space.nearest(seed + share * change)])
-        if not (evaluated.deviates and (yield from _keep(refinement, evaluated))):
+        if not (evaluated.deviates and (yield from keep_nearer(refinement, evaluated))):
             share = (1.0 + share) / 2
 
 
@@ -215,7 +215,9 @@ MOVES = (
 )
 
 
-def _keep(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGenerator[bool]:
+def keep_nearer(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGenerator[bool]:
+    """Keep an input that deviates if it is nearer than what is kept; return whether it was."""
+
     def is_nearer(_: Outcome) -> bool:
         return seed_distance(refinement, evaluated) < _distance(refinement)
 
@@ -225,14 +227,14 @@ def _keep(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGene
 def _deviate_near(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    estimate: GradientEstimate,
+    estimate: ScoreGradient,
     point: EvaluatedInput,
     tries: int,
 ) -> QueryGenerator[None]:
     for evaluated in (
         yield from find_deviations_near(refinement, boundary, estimate, point, tries)
     ):
-        yield from _keep(refinement, evaluated)
+        yield from keep_nearer(refinement, evaluated)
 
 
 def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenerator[None]:
@@ -249,10 +251,11 @@ def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenera
         if evaluated.deviates:
             point, unconfirmed = evaluated, unconfirmed + 1
         if unconfirmed == PARTS_PER_CONFIRMATION:
-            point = point if (yield from _keep(refinement, point)) else refinement.at_trigger()
+            kept = yield from keep_nearer(refinement, point)
+            point = point if kept else refinement.at_trigger()
             unconfirmed = 0
     if unconfirmed:
-        yield from _keep(refinement, point)
+        yield from keep_nearer(refinement, point)
 
 
 def _distance(refinement: TriggerRefinement) -> float:

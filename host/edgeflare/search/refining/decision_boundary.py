@@ -7,6 +7,7 @@ scores of 8-bit models still change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import atanh, sqrt
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.input_space import Input, Real
-from edgeflare.search.refining.gradient_estimate import GradientEstimate
+from edgeflare.search.refining.gradient_estimate import GradientEstimate, ScoreGradient
 from edgeflare.search.refining.trigger_refinement import (
     EvaluatedInput,
     ProbedInput,
@@ -113,7 +114,7 @@ def step_towards_seed(
 def step_to(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    estimate: GradientEstimate,
+    estimate: ScoreGradient,
     point: EvaluatedInput,
     aim: Real,
 ) -> QueryGenerator[EvaluatedInput]:
@@ -143,7 +144,7 @@ def step_to(
 def project_seed(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    estimate: GradientEstimate,
+    estimate: ScoreGradient,
     point: ProbedInput,
 ) -> Real | None:
     """Return the change that projects the seed onto the linearised boundary; None without any."""
@@ -164,7 +165,7 @@ def project_seed(
 def find_crossing(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    estimate: GradientEstimate,
+    estimate: ScoreGradient,
     change: Real,
     within: float,
 ) -> QueryGenerator[EvaluatedInput | None]:
@@ -262,7 +263,7 @@ MARGIN_STD = 0.03
 def find_deviations_near(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    estimate: GradientEstimate,
+    estimate: ScoreGradient,
     point: EvaluatedInput,
     tries: int,
 ) -> QueryGenerator[list[EvaluatedInput]]:
@@ -275,23 +276,44 @@ def find_deviations_near(
         Those of the last batch that deviate; none where the tries were used up.
 
     """
-    rng = refinement.start.rng
     gradient = margin_gradient(boundary, estimate, point)
-    needed = 2.2 * atanh(min(refinement.start.goal.min_strength, 0.9))
-    gaps = [_margin_gap(boundary, point)]
+    gaps = [margin_gap(boundary, point.first, point.second)]
     while tries > 0:
-        middle = -sum(gaps) / (len(gaps) + 3) / 2
-        aims = rng.normal(middle, MARGIN_STD, min(BATCH, tries))
-        aims += np.sign(aims) * needed
-        moved = [sidestep(refinement, boundary, gradient, point, float(aim)) for aim in aims]
+        moved = inputs_between(refinement, boundary, gradient, point, gaps, min(BATCH, tries))
         batch = yield from refinement.evaluate(moved)
         tries -= len(batch)
         found = [evaluated for evaluated in batch if evaluated.deviates]
         if found:
             return found
-        gaps += [_margin_gap(boundary, evaluated) for evaluated in batch]
+        gaps += [margin_gap(boundary, evaluated.first, evaluated.second) for evaluated in batch]
         point = min(point, *batch, key=lambda evaluated: abs(boundary.margin(evaluated.first)))
     return []
+
+
+def inputs_between(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    gradient: Real,
+    point: EvaluatedInput,
+    gaps: Sequence[float],
+    count: int,
+) -> list[Input]:
+    """Return inputs around a point that should lie between the boundaries of the two sides.
+
+    Args:
+        refinement: the refinement.
+        boundary: the first side's boundary.
+        gradient: the gradient of the first side's margin.
+        point: the point on the boundary.
+        gaps: the second side's margin less the first's, of inputs nearby.
+        count: how many inputs.
+
+    """
+    rng = refinement.start.rng
+    needed = 2.2 * atanh(min(refinement.start.goal.min_strength, 0.9))
+    aims = rng.normal(-sum(gaps) / (len(gaps) + 3) / 2, MARGIN_STD, count)
+    aims += np.sign(aims) * needed
+    return [sidestep(refinement, boundary, gradient, point, float(aim)) for aim in aims]
 
 
 def sidestep(
@@ -340,7 +362,7 @@ def _towards_margin(
 
 
 def margin_gradient(
-    boundary: DecisionBoundary, estimate: GradientEstimate, point: EvaluatedInput
+    boundary: DecisionBoundary, estimate: ScoreGradient, point: EvaluatedInput
 ) -> Real:
     """Return the estimated gradient of the first side's margin at a point, shaped as inputs."""
     scores = point.first.scores
@@ -349,6 +371,6 @@ def margin_gradient(
     return estimate.linear_model(point.input).gradient(contrast[0])
 
 
-def _margin_gap(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
+def margin_gap(boundary: DecisionBoundary, first: Answer, second: Answer) -> float:
     """Return the second side's margin less the first's."""
-    return boundary.margin(evaluated.second) - boundary.margin(evaluated.first)
+    return boundary.margin(second) - boundary.margin(first)

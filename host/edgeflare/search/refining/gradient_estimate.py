@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod, sqrt
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,26 @@ MEMORY = 300
 """Steps that are kept: a dozen rounds of probes, and quick to solve."""
 
 
+class Basis(Protocol):
+    """What the coefficients of inputs stand for."""
+
+    def values(self, coefficients: Real) -> Real:
+        """Return the input that has the coefficients, in levels."""
+        ...
+
+
+class ScoreGradient(Protocol):
+    """What is known of the gradient of the first side's scores."""
+
+    def learn(self, before: ProbedInput, after: ProbedInput) -> None:
+        """Learn from the scores before and after a step."""
+        ...
+
+    def linear_model(self, candidate: Input) -> LinearModel:
+        """Return a linear model of the scores around an input."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LinearModel:
     """A linear model of the scores around a point.
@@ -56,13 +76,13 @@ class LinearModel:
     Attributes:
         slopes: (classes, cosines), per level.
         to_seed: (cosines,), the seed less the point.
-        cosines: the basis of these coefficients.
+        cosines: the basis of these coefficients, which are cosines where they are estimated.
 
     """
 
     slopes: Real
     to_seed: Real
-    cosines: DCTBasis
+    cosines: Basis
 
     def at_seed(self, values: Real, contrasts: Real) -> Real:
         """Return combinations of scores at the seed, given their values at the point."""
