@@ -81,12 +81,11 @@ def search(
     directory is valid, and the same command with --resume goes on.
     """
     folder.require_one_way()
-    given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
     of_others = run_options.is_matrix(device) or on_fleet.fleet_file is not None  # known elsewhere
     profiles = () if of_others else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
-    loaded = load_pair(pair, given, decided)
+    loaded = load_pair(pair, preprocessing.settings(original, seeds, compressed), decided)
     strategy = strategy or loaded.interface.opened_task.strategy
     plan = replace(
         search_options.make_plan(
