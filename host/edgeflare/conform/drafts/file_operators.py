@@ -82,7 +82,17 @@ def file_graphs(content: bytes, source: str) -> tuple[FileGraph, ...]:
         UserError: the file is damaged.
 
     """
-    model = read_model(content, source)
+    try:
+        return _file_graphs(read_model(content, source))
+    except UserError as error:
+        raise UserError(f"{error}; name a .tflite file that is whole") from error
+    except Exception as error:  # whatever the schema raises on a damaged file
+        raise UserError(
+            f"{source}: its graphs cannot be read: {error}; name a .tflite file that is whole"
+        ) from error
+
+
+def _file_graphs(model: Any) -> tuple[FileGraph, ...]:
     signatures: dict[int, list[str]] = {}
     for signature in model.signatureDefs or []:
         key = (signature.signatureKey or b"").decode(errors="replace")
