@@ -47,10 +47,10 @@ from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.search.baselines.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
-from edgeflare.search.baselines.gradient_sign_attacks import FGSM, PGD
-from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
-from edgeflare.search.surrogate import with_device
+from edgeflare.strategies.baselines.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
+from edgeflare.strategies.baselines.gradient_sign_attacks import FGSM, PGD
+from edgeflare.strategies.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
+from edgeflare.strategies.surrogate import with_device
 from edgeflare.whitebox.pair_translation import ArmToTranslate, TranslatedPair
 
 DEVICE = "emulated-xnnpack"

@@ -38,9 +38,9 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.search.operator_pool import domain_operators
-from edgeflare.search.strategy import AskTellSearch, Start, Strategy
-from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.strategies.operator_pool import domain_operators
+from edgeflare.strategies.strategy import AskTellSearch, Start, Strategy
+from edgeflare.strategies.strategy_registry import find_strategy
 from edgeflare.tasks.value_decoder import ValueAnswer
 
 DEVICE = "emulated-xnnpack"

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 from called_commands import call_here
 from edgeflare.core.goal import Find
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.strategy_registry import strategies
+from edgeflare.strategies.strategy_registry import strategies
 from run_content import content_differences, run_content
 
 REFINED = ("--strengthen", "10", "--shrink", "10")

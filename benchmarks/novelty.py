@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.dflare import NOVELTY_THRESHOLD, SeenStates
+from edgeflare.strategies.dflare import NOVELTY_THRESHOLD, SeenStates
 
 SIZES = (100, 1000, 3000)
 CLASSES = 10

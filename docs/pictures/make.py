@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.check.check_document import load_check
-from edgeflare.check.check_page import check_page
 from edgeflare.pages.terminal import print_page
+from edgeflare.release.check_document import load_check
+from edgeflare.release.check_page import check_page
 from edgeflare.run.run_directory import CHECK_DOCUMENT
 
 COLUMNS = 100

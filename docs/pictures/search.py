@@ -27,9 +27,9 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair
 from edgeflare.pages.answers.boxes import DetectionView
 from edgeflare.run.plan import Plan
-from edgeflare.search.boundary import Boundary
-from edgeflare.search.operator_pool import domain_operators
-from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.strategies.boundary import Boundary
+from edgeflare.strategies.operator_pool import domain_operators
+from edgeflare.strategies.strategy import SearchGenerator, Start
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEVICE = "emulated-builtin"

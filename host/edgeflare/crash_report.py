@@ -11,9 +11,9 @@ import time
 import traceback
 from pathlib import Path
 
-from edgeflare import __version__
 from edgeflare.errors import UserError
 from edgeflare.regular_file import open_regular
+from edgeflare_protos import __version__
 
 _KEPT = 20
 """The newest files that stay: a command that fails in a loop must not fill the disk."""

@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-from edgeflare.check.check_document import CheckDocument
 from edgeflare.conform.kernel_table import KernelTable
 from edgeflare.conform.record.conform_document import ConformDocument
 from edgeflare.conform.version_table import VersionDocument
@@ -31,12 +30,13 @@ from edgeflare.matrix.conform_matrix import ConformMatrixDocument, RetryMatrixDo
 from edgeflare.matrix.matrix_document import MatrixDocument
 from edgeflare.rank.rank_document import RankDocument
 from edgeflare.record.json_types import text_schema
+from edgeflare.release.check_document import CheckDocument
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.record.survey_document import SurveyDocument
 
 _DOCUMENTS: tuple[tuple[str, str, tuple[type[msgspec.Struct], ...]], ...] = (
-    ("edgeflare.check", "check", (CheckDocument,)),
+    ("edgeflare.release", "check", (CheckDocument,)),
     ("edgeflare.conform", "kernels", (KernelTable,)),
     ("edgeflare.conform", "versions", (VersionDocument,)),
     ("edgeflare.conform.record", "conform", (ConformDocument,)),

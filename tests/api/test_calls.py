@@ -15,9 +15,9 @@ from called_commands import EXAMPLES
 from edgeflare.api.check import CheckResult, check
 from edgeflare.api.layers import layers
 from edgeflare.api.search import SearchResult, search
-from edgeflare.check.check_document import check_bytes
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import UserError
+from edgeflare.release.check_document import check_bytes
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 

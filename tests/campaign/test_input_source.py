@@ -33,8 +33,8 @@ from edgeflare.run.run_document import RunDevice, to_json
 from edgeflare.run.run_header import OtherHostError, RunHeader
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.strategy import SearchGenerator, Start, Strategy
-from edgeflare.search.strategy_registry import find_strategy, strategies
+from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy
+from edgeflare.strategies.strategy_registry import find_strategy, strategies
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare.tasks.regression import Regression
 from laboratory import Laboratory

@@ -23,7 +23,7 @@ from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
-from edgeflare.search import strategy
+from edgeflare.strategies import strategy
 from interrupted_commands import started
 from laboratory import untimed
 

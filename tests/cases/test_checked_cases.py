@@ -9,7 +9,7 @@ import pytest
 
 from brief_commands import brief_checks
 from called_commands import call_here
-from edgeflare.check.check_document import load_check
+from edgeflare.release.check_document import load_check
 from public_cases import copied_case
 
 pytestmark = pytest.mark.slow

@@ -19,15 +19,15 @@ import pytest
 
 from brief_commands import LAYER_INPUTS, brief_checks, brief_repairs
 from called_commands import EXAMPLES, call_here, refused
-from edgeflare.check.answers import Answers, ask_arms
-from edgeflare.check.causes.cause import Cause
-from edgeflare.check.check_document import CheckDocument, check_bytes, load_check
-from edgeflare.check.phases import answer_phase, measurement_phases
-from edgeflare.check.sections import CheckSection
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.release.answers import Answers, ask_arms
+from edgeflare.release.causes.cause import Cause
+from edgeflare.release.check_document import CheckDocument, check_bytes, load_check
+from edgeflare.release.phases import answer_phase, measurement_phases
+from edgeflare.release.sections import CheckSection
 from fault_injection import Planted, broken
 from parsed_pages import Parsed
 from public_cases import CASES, copied_case
@@ -359,7 +359,7 @@ def test_after_ctrl_c_no_further_device_is_asked(
 def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     now = iter(range(0, 100_000, 30))
-    monkeypatch.setattr("edgeflare.check.pair_check.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("edgeflare.release.pair_check.time.monotonic", lambda: float(next(now)))
     said = call_here("check", EXAMPLE, "--budget", "40s", "--out", out)
     assert said.code == 1, said.err
     found = document(out)
@@ -490,7 +490,7 @@ class TestGoingOn:
         out = tmp_path / "out"
         with monkeypatch.context() as patch:
             now = iter(range(0, 100_000, 30))
-            patch.setattr("edgeflare.check.pair_check.time.monotonic", lambda: float(next(now)))
+            patch.setattr("edgeflare.release.pair_check.time.monotonic", lambda: float(next(now)))
             assert call_here("check", EXAMPLE, *FEW, "--budget", "200s", "--out", out).code == 1
         found = document(out)
         assert (found.verdict, found.stopped_by) == ("undecided", "budget")

@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from checked_figures import changes, decisions, document, field_figures, figures
-from edgeflare.check.check_document import CheckDocument
 from edgeflare.cli.check_presentation import check_suite
 from edgeflare.pages.junit import JUnitCase
+from edgeflare.release.check_document import CheckDocument
 
 
 @pytest.fixture

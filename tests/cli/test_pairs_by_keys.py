@@ -11,7 +11,7 @@ import pytest
 
 from brief_commands import brief_checks
 from called_commands import call_here, completed, document_of, refused
-from edgeflare.check.check_document import load_check
+from edgeflare.release.check_document import load_check
 from keyed_pairs import WINDOWS, write_anomaly_pair, write_keypoint_pair, write_wake_word_pair
 from reproductions import reproduce, unpacked
 

@@ -12,8 +12,8 @@ import pytest
 
 from called_commands import EXAMPLE, SMALL, Said, call_here, completed, document_of, refused
 from edgeflare.conditions import condition_registry
-from edgeflare.search import strategy_registry
-from edgeflare.search.strategy import Strategy
+from edgeflare.strategies import strategy_registry
+from edgeflare.strategies.strategy import Strategy
 from plugin_package import install_plugin
 from transport_packages import NICE, installed
 
@@ -26,8 +26,8 @@ import numpy as np
 
 from edgeflare.core.query import Query
 from edgeflare.core.goal import Trigger
-from edgeflare.search.strategy import SearchGenerator, Start, Strategy
-from edgeflare.search.strategy_parameters import parameter
+from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy
+from edgeflare.strategies.strategy_parameters import parameter
 
 """
 

@@ -9,7 +9,6 @@ import pytest
 
 from conformed_runs import BOARD, constructed_conformance, finding_entry, finding_fields
 from conforming import ExactArm
-from edgeflare import __version__
 from edgeflare.conform.finding_archive import export_finding
 from edgeflare.conform.finding_replay import stored_models
 from edgeflare.conform.findings.known_issues import known_issues
@@ -34,6 +33,7 @@ from edgeflare.conform.version_table import (
 )
 from edgeflare.models.runtime_versions import installed_version
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos import __version__
 from edgeflare_protos.kernel_sets import Kernels
 from reproductions import unpacked
 

@@ -28,7 +28,7 @@ from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.domains.image.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
 from edgeflare.outside_text import read_toml
-from edgeflare.search.strategy_registry import strategies
+from edgeflare.strategies.strategy_registry import strategies
 from edgeflare_operators import built_in_operators
 
 ROOT = Path(__file__).parents[2]

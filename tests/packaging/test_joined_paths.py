@@ -269,8 +269,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
     "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
-    "check/check_run.py CheckFolder.keep_input: name": OF_OURS,
-    "check/file_faults.py file_figures: pair.original": MODEL,
+    "release/check_run.py CheckFolder.keep_input: name": OF_OURS,
+    "release/file_faults.py file_figures: pair.original": MODEL,
     "fleet/command_job.py AdditionJob.is_put: made.name": OF_A_PATH,
     "fleet/command_job.py AdditionJob.is_put: self.added[0]": OF_OURS,
     "fleet/command_job.py AdditionJob.result: self.added[0]": OF_OURS,
@@ -293,7 +293,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/conformance_replay.py replay_on_versions: f'versions-{directory.path.resolve().name}'": (
         BY_THE_USER
     ),
-    "check/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
+    "release/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
     "record/folder.py new_folder: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
     "fleet/grid_job.py GridJob._gathered: cell.run": STRATEGY,
     "conditions/condition_choice.py chosen_conditions: text.strip()": BY_THE_USER,

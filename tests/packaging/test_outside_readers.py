@@ -32,7 +32,7 @@ _OF_MODELS = frozenset({"host/edgeflare/models/in_place_edit.py"})  # of a file 
 
 _OF_OURS = frozenset(
     {
-        "host/edgeflare/check/random_inputs.py",  # of the package
+        "host/edgeflare/release/random_inputs.py",  # of the package
         "host/edgeflare/conditions/image/digital_corruptions.py",  # decodes what it encoded
         "host/edgeflare/replay/reproduction_scripts/reproduce.py",  # of exports, with numpy alone
         "host/edgeflare/replay/reproduction_scripts/reproduce_operator.py",
@@ -136,7 +136,7 @@ _OF_THE_HOST = frozenset(
 _OF_OPENED_FILES = frozenset(
     {
         "array_file.py",  # archives that the reader opened, and bytes
-        "check/assumptions/class_names.py",  # an archive in memory, with a bound
+        "release/assumptions/class_names.py",  # an archive in memory, with a bound
         "cli/standard_streams.py",
         "devices/lease.py",  # after a look at its kind
         "domains/image/image_file.py",  # a file in memory

@@ -10,9 +10,9 @@ import pytest
 
 from brief_commands import brief_checks
 from called_commands import EXAMPLES
-from edgeflare.check.check_document import check_bytes
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, assert_may_ship
+from edgeflare.release.check_document import check_bytes
 from public_cases import copied_case
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import pytest
 
 from called_commands import empty_figures
-from edgeflare.check import cost, field, layer_faults, near, operator_conformance
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.release import cost, field, layer_faults, near, operator_conformance
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.fitting import weight_rounding
 from edgeflare.repair.judging import judgement_inputs
@@ -54,7 +54,7 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 def brief_checks() -> Iterator[None]:
     """Have checks try six conditions at one severity, explain few inputs, search and draw little.
 
-    Wrong operators are found and not refined, which `check/test_operator_conformance.py` does.
+    Wrong operators are found and not refined, which `release/test_operator_conformance.py` does.
     """
     with pytest.MonkeyPatch.context() as patch, empty_figures():
         patch.setattr(field, "SEVERITIES", (2,))

@@ -7,23 +7,23 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from conformed_runs import BOARD
-from edgeflare.check.check_document import CheckDocument, CheckRequest
-from edgeflare.check.check_verdict import judge
-from edgeflare.check.figures.check_figures import CheckFigures
-from edgeflare.check.figures.condition_cells import FieldCell, FieldFigures
-from edgeflare.check.figures.data import DataFigures
-from edgeflare.check.figures.decisions import DecisionChanges, DecisionFigures
-from edgeflare.check.figures.device_figures import (
+from edgeflare.core.query import Arm
+from edgeflare.release.check_document import CheckDocument, CheckRequest
+from edgeflare.release.check_verdict import judge
+from edgeflare.release.figures.check_figures import CheckFigures
+from edgeflare.release.figures.condition_cells import FieldCell, FieldFigures
+from edgeflare.release.figures.data import DataFigures
+from edgeflare.release.figures.decisions import DecisionChanges, DecisionFigures
+from edgeflare.release.figures.device_figures import (
     DeviceFigures,
     InvocationVariant,
     KernelFigures,
     OperatorFault,
     SeenOperators,
 )
-from edgeflare.check.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
-from edgeflare.check.gates import judged_gates, read_limits
-from edgeflare.check.sections import sections_of
-from edgeflare.core.query import Arm
+from edgeflare.release.figures.file import FaultKind, FileFault, FileFigures, SeenLayers
+from edgeflare.release.gates import judged_gates, read_limits
+from edgeflare.release.sections import sections_of
 from edgeflare.run.run_document import RunDevice
 
 INPUTS = 300

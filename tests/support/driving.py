@@ -21,8 +21,14 @@ from edgeflare.core.query import (
     WhiteboxQuery,
 )
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.search.operator_pool import built_in_pool
-from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start, WhiteboxAnswer
+from edgeflare.strategies.operator_pool import built_in_pool
+from edgeflare.strategies.strategy import (
+    AskTellSearch,
+    Donor,
+    SearchGenerator,
+    Start,
+    WhiteboxAnswer,
+)
 
 Model = Callable[[Input], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""

@@ -41,7 +41,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.operator_pool import pool_names
+from edgeflare.strategies.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder
 from edgeflare_protos.kernel_sets import TFLiteKernels
 from scripted_health import scripted_device

@@ -12,8 +12,8 @@ from driving import SearchCase, linear_model
 from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, GradientQuery, Outcome, Query, TranslatedQuery
-from edgeflare.search.boundary import Boundary
-from edgeflare.search.strategy import Start, WhiteboxGenerator
+from edgeflare.strategies.boundary import Boundary
+from edgeflare.strategies.strategy import Start, WhiteboxGenerator
 
 SIDE = 12
 CLASSES = 4

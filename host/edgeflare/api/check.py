@@ -15,13 +15,6 @@ from edgeflare.api.call_arguments import (
     shown_progress,
 )
 from edgeflare.api.result import Result
-from edgeflare.check.causes.first_cause import find_cause
-from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import check_into
-from edgeflare.check.gates import gates_csv, read_limits
-from edgeflare.check.named_models import NamedModels
-from edgeflare.check.pair_check import check_request
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.models.pair_file import Settings
@@ -29,6 +22,13 @@ from edgeflare.pages.page import Page
 from edgeflare.progress import ProgressDisplay
 from edgeflare.record.folder import new_folder
 from edgeflare.record.json_file import MOST
+from edgeflare.release.causes.first_cause import find_cause
+from edgeflare.release.check_document import CheckDocument
+from edgeflare.release.check_page import check_page
+from edgeflare.release.check_run import check_into
+from edgeflare.release.gates import gates_csv, read_limits
+from edgeflare.release.named_models import NamedModels
+from edgeflare.release.pair_check import check_request
 from edgeflare.trust import granted
 
 

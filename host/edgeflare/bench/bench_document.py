@@ -12,7 +12,6 @@ from statistics import median as middle
 
 import numpy as np
 
-from edgeflare import __version__
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.errors import UserError
 from edgeflare.pages.markdown import markdown_section
@@ -29,6 +28,7 @@ from edgeflare.statistics.bootstrap import (
     ratio_of_means,
     success_rate,
 )
+from edgeflare_protos import __version__
 
 
 @dataclass(frozen=True, slots=True)

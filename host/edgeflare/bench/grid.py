@@ -28,9 +28,9 @@ from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_i
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader, require_same
 from edgeflare.run.run_journal import RunJournal
-from edgeflare.search.operator_pool import pool_names
-from edgeflare.search.strategy_parameters import Value
-from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.strategies.operator_pool import pool_names
+from edgeflare.strategies.strategy_parameters import Value
+from edgeflare.strategies.strategy_registry import find_strategy
 from edgeflare.trust import KEPT_ONLY, Trust
 
 

@@ -23,7 +23,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
+from edgeflare.strategies.strategy import WhiteboxAnswer, no_white_box
 
 SEEDS_FOLDER = "seeds"
 

@@ -10,7 +10,6 @@ from functools import partial
 
 from msgspec import structs
 
-from edgeflare import __version__
 from edgeflare.campaign.campaign import StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CHAINS, CampaignContext, Stopwatch
 from edgeflare.campaign.device_health import DeviceHealth
@@ -39,6 +38,7 @@ from edgeflare.run.run_document import RunDevice, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_journal import RunJournal
 from edgeflare.run.seed_ids import SeedIds
+from edgeflare_protos import __version__
 
 
 def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:

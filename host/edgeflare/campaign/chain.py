@@ -10,7 +10,7 @@ import numpy as np
 from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.run.journal_rows import ChainRow, Ended
-from edgeflare.search.strategy import AskTellSearch
+from edgeflare.strategies.strategy import AskTellSearch
 
 
 def chain_generator(rng_seed: int, seed_id: int) -> np.random.Generator:

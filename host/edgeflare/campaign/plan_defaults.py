@@ -17,8 +17,8 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.operator_pool import pool_names
-from edgeflare.search.strategy_registry import strategies
+from edgeflare.strategies.operator_pool import pool_names
+from edgeflare.strategies.strategy_registry import strategies
 from edgeflare_protos.kernel_sets import TFLiteKernels
 
 TWIN_KERNELS: Final = "xnnpack"

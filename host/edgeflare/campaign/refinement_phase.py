@@ -25,10 +25,10 @@ from edgeflare.run.harm import harm_of, rank_of_harm
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.nearness import is_near
 from edgeflare.run.plan import SHOWN, Plan
-from edgeflare.search.gradient_shrink import shrink_by_gradient
-from edgeflare.search.shrink import shrink
-from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
-from edgeflare.search.strengthen import strengthen
+from edgeflare.strategies.gradient_shrink import shrink_by_gradient
+from edgeflare.strategies.shrink import shrink
+from edgeflare.strategies.strategy import AskTellSearch, SearchGenerator, Start
+from edgeflare.strategies.strengthen import strengthen
 
 FOLDER = "refined"
 

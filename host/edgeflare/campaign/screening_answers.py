@@ -21,7 +21,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import OtherHostError, RunHeader, differences
 from edgeflare.run.run_journal import RunJournal
-from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.strategies.strategy_registry import find_strategy
 
 _DECIDES_SCREENING = frozenset({"--ensemble", "--find", "--first", "--limit"})
 """The options by which what all arms answer to a seed may differ."""

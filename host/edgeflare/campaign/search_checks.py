@@ -8,8 +8,8 @@ from edgeflare.core.goal import Find
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
-from edgeflare.search.operator_pool import domain_operators, pool_names
-from edgeflare.search.strategy_registry import RegisteredStrategy, find_strategy
+from edgeflare.strategies.operator_pool import domain_operators, pool_names
+from edgeflare.strategies.strategy_registry import RegisteredStrategy, find_strategy
 from edgeflare_operators import MutationOperator, OperatorError
 
 

@@ -22,9 +22,9 @@ from edgeflare.core.query import Outcome
 from edgeflare.core.truths import Truths
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.run.run_header import RunHeader
-from edgeflare.search.operator_pool import domain_operators
-from edgeflare.search.strategy import AskTellSearch, Donor, Start
-from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.strategies.operator_pool import domain_operators
+from edgeflare.strategies.strategy import AskTellSearch, Donor, Start
+from edgeflare.strategies.strategy_registry import find_strategy
 
 FOLDER = "findings"
 

@@ -11,7 +11,7 @@ from edgeflare.core.query import Arm, WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.search.strategy import WhiteboxAnswer
+from edgeflare.strategies.strategy import WhiteboxAnswer
 from edgeflare_protos.kernel_sets import Kernels
 
 if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second

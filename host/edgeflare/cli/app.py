@@ -12,9 +12,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from edgeflare import __version__
 from edgeflare.cli.address_space import require_address_space
 from edgeflare.cli.quiet import Quietable
+from edgeflare_protos import __version__
 
 _RICH_MARKUP: Final = "markdown"
 

@@ -40,8 +40,8 @@ from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import say, watch_runs
-from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare.search.strategy_registry import strategies as known_strategies
+from edgeflare.strategies.operator_pool import BUILT_IN
+from edgeflare.strategies.strategy_registry import strategies as known_strategies
 from edgeflare.trust import decided_by_user
 
 Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]

@@ -10,19 +10,6 @@ from typing import Annotated
 import typer
 
 from edgeflare.api.check import ShownCheck
-from edgeflare.check.assumptions.assumption import Assumption
-from edgeflare.check.check_document import CheckDocument
-from edgeflare.check.check_page import check_page
-from edgeflare.check.check_run import (
-    CHECKED,
-    check_into,
-    check_job,
-    planned_check,
-)
-from edgeflare.check.gates import LIMITS, read_limits
-from edgeflare.check.named_models import NamedModels
-from edgeflare.check.pair_assumptions import assumed_toml
-from edgeflare.check.pair_check import PairCheck, check_request
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -36,6 +23,19 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.progress import observe
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import new_folder
+from edgeflare.release.assumptions.assumption import Assumption
+from edgeflare.release.check_document import CheckDocument
+from edgeflare.release.check_page import check_page
+from edgeflare.release.check_run import (
+    CHECKED,
+    check_into,
+    check_job,
+    planned_check,
+)
+from edgeflare.release.gates import LIMITS, read_limits
+from edgeflare.release.named_models import NamedModels
+from edgeflare.release.pair_assumptions import assumed_toml
+from edgeflare.release.pair_check import PairCheck, check_request
 from edgeflare.trust import decided_by_user
 
 Models = Annotated[

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgeflare.check.check_document import CheckDocument, load_check
-from edgeflare.check.check_page import check_page
-from edgeflare.check.gates import gates_csv
 from edgeflare.cli.presentation import Reported
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
 from edgeflare.record.json_types import plain_json
+from edgeflare.release.check_document import CheckDocument, load_check
+from edgeflare.release.check_page import check_page
+from edgeflare.release.gates import gates_csv
 from edgeflare.run.run_directory import CHECK_DOCUMENT, RunDirectory
 
 
@@ -33,7 +33,7 @@ def reported_check(directory: RunDirectory) -> Reported:
 
 
 def _page(document: CheckDocument, directory: RunDirectory) -> bytes:
-    from edgeflare.check.check_html import check_html  # noqa: PLC0415 - takes time
+    from edgeflare.release.check_html import check_html  # noqa: PLC0415 - takes time
 
     return check_html(document, directory.path).encode()
 

@@ -93,12 +93,12 @@ def _compare_checks(
         raise UserError("--figure draws searches, and these are checks: leave it away")
     if len(set(checks)) < _TWO:
         raise UserError("one check has nothing to be compared with: name another one")
-    from edgeflare.check.check_comparison import (  # noqa: PLC0415 - loads all of a room
+    from edgeflare.release.check_comparison import (  # noqa: PLC0415 - loads all of a room
         changes_in_words,
         comparison_table,
         gate_changes,
     )
-    from edgeflare.check.check_document import load_check  # noqa: PLC0415
+    from edgeflare.release.check_document import load_check  # noqa: PLC0415
 
     documents = {str(run): load_check(run / CHECK_DOCUMENT) for run in checks}
     if as_json:

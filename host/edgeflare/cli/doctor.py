@@ -15,7 +15,6 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare import __version__
 from edgeflare.cli import run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.option_values import complete_device
@@ -29,6 +28,7 @@ from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.shipped_files import shipped_folders
 from edgeflare.trust import Trust, decided_by_user
+from edgeflare_protos import __version__
 from edgeflare_protos.kernel_sets import RUNTIME_PACKAGES, VENDOR_SDKS, equipped_vendors
 
 AsJson = Annotated[

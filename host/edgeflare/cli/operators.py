@@ -10,7 +10,7 @@ import typer
 from edgeflare.cli.console import Console
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
-from edgeflare.search.operator_pool import all_operators
+from edgeflare.strategies.operator_pool import all_operators
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
 

@@ -21,9 +21,9 @@ from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import UserError, suggestion
 from edgeflare.run.plan import Default
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
-from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare.search.strategy_parameters import Value
-from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
+from edgeflare.strategies.operator_pool import BUILT_IN
+from edgeflare.strategies.strategy_parameters import Value
+from edgeflare.strategies.strategy_registry import find_strategy, pool_strategies, strategies
 
 MOST_THRESHOLDS = 10
 """Most thresholds of neuron coverage, so that its table fits a page."""

@@ -34,8 +34,8 @@ from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
-from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare.search.strategy_registry import find_strategy
+from edgeflare.strategies.operator_pool import BUILT_IN
+from edgeflare.strategies.strategy_registry import find_strategy
 from edgeflare.trust import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"

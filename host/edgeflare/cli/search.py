@@ -30,7 +30,7 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, default_strengthen
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.search.operator_pool import BUILT_IN, pool_names
+from edgeflare.strategies.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust import Trust, decided_by_user
 
 

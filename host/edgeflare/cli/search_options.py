@@ -34,7 +34,7 @@ from edgeflare.run.plan import (
     ShrinkBy,
 )
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
+from edgeflare.strategies.strategy_registry import find_strategy, pool_strategies, strategies
 
 _WHAT = "What counts"
 _HOW = "How to search"

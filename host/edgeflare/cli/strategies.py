@@ -19,9 +19,13 @@ from edgeflare.cli.option_values import complete_strategy
 from edgeflare.errors import UserError
 from edgeflare.pages.page import Table
 from edgeflare.pages.terminal import print_blocks
-from edgeflare.search.strategy_parameters import Parameter, Value
-from edgeflare.search.strategy_registry import RegisteredStrategy, broken_strategies, find_strategy
-from edgeflare.search.strategy_registry import strategies as installed
+from edgeflare.strategies.strategy_parameters import Parameter, Value
+from edgeflare.strategies.strategy_registry import (
+    RegisteredStrategy,
+    broken_strategies,
+    find_strategy,
+)
+from edgeflare.strategies.strategy_registry import strategies as installed
 from edgeflare.tasks.task_registry import TASKS
 
 _ITEM = re.compile(r"(?:-|\d+\.) ")

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import RefusedByDevice
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.execution.model_opener import (
@@ -32,6 +31,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.run_host import describe_host
+from edgeflare_protos import __version__
 
 _VALUES: Final = GraphValue("float32", (1, 2, 2, 4))
 

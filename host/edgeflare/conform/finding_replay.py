@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-import edgeflare
+import edgeflare_protos
 from edgeflare.conform.conformance_arms import OpenedConformance
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel, Turns
@@ -193,7 +193,7 @@ def replay_findings(
         model=asked.model,
     )
     header = ConformHeader(
-        edgeflare.__version__,
+        edgeflare_protos.__version__,
         request,
         opened.provenance,
         describe_host(None),

@@ -18,7 +18,6 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from edgeflare import __version__
 from edgeflare.conform.drafts.cells import Cell, cell_buckets, cell_parameters
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
@@ -36,6 +35,7 @@ from edgeflare.conform.version_table import since_words
 from edgeflare.errors import InfrastructureError
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare_protos import __version__
 
 KERNELS_DOCUMENT: Final = "kernels.json"
 KERNELS_CSV: Final = "kernels.csv"

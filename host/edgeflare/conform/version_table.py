@@ -7,13 +7,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from edgeflare import __version__
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored, shows_only
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.pages.page import Section, Table
 from edgeflare.record.json_types import CountFromOne
+from edgeflare_protos import __version__
 
 VERSIONS_DOCUMENT: Final = "versions.json"
 VERSIONS_TABLE: Final = "versions.md"

@@ -13,7 +13,6 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgeflare import __version__
 from edgeflare.core.answer import Failure
 from edgeflare.core.goal import Cause
 from edgeflare.core.query import Arm
@@ -34,6 +33,7 @@ from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Sha256
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare_protos import __version__
 
 EXPLANATIONS: Final = "explain.json"
 """Name of the document in the run directory."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from edgeflare import __version__
 from edgeflare.conform.finding_replay import RetryOutcome
 from edgeflare.conform.presentation.conform_words import (
     finding_sentence,
@@ -23,6 +22,7 @@ from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import FEWEST
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare_protos import __version__
 
 if TYPE_CHECKING:
     from edgeflare.conform.finding_replay import RetriedFinding

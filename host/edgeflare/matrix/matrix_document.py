@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from edgeflare import __version__
 from edgeflare.core.goal import Find
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
 from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
@@ -21,6 +20,7 @@ from edgeflare.pages.page import Section
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare_protos import __version__
 
 
 class MatrixDocument(

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from edgeflare import __version__
 from edgeflare.bench.grid import Grid
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.page import Section
@@ -20,6 +19,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne, Share, plain_json
 from edgeflare.statistics.bootstrap import Estimate
+from edgeflare_protos import __version__
 
 
 class RankedModel(Ranked, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from msgspec import structs
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import Seeds
@@ -69,6 +68,7 @@ from edgeflare.repair.shifts.shift_candidate import shift_plan
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDevice
+from edgeflare_protos import __version__
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count, Number, read_text
 from edgeflare.record.request import Option
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.operator_pool import BUILT_IN
+from edgeflare.strategies.operator_pool import BUILT_IN
 from edgeflare_protos.kernel_sets import TFLiteKernels
 
 STRENGTHEN = 300

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from edgeflare import __version__
 from edgeflare.core.query import Arm
 from edgeflare.core.task import LEAST_SEEDS
 from edgeflare.errors import UserError
@@ -47,6 +46,7 @@ from edgeflare.survey.record.survey_document import (
 from edgeflare.survey.record.survey_journal import facts_of, host_is_done
 from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan, noted_sets
 from edgeflare.survey.sampling_design import SamplingRounds
+from edgeflare_protos import __version__
 
 _STREAM = 0x9001
 """Tells the generator of the permutations from others of the run seed."""

@@ -41,8 +41,8 @@ from edgeflare.repair.shifts.run_to_repair import (
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.plan import Plan
-from edgeflare.search.operator_pool import built_in_pool
-from edgeflare.search.strategy import AskTellSearch, Start
+from edgeflare.strategies.operator_pool import built_in_pool
+from edgeflare.strategies.strategy import AskTellSearch, Start
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 SEEDS = 30

@@ -22,8 +22,8 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.merge import merge_runs
 from edgeflare.run.merge.merge_runs import merge_in_groups
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.search.strategy import SearchGenerator, Start
-from edgeflare.search.strategy_registry import strategies
+from edgeflare.strategies.strategy import SearchGenerator, Start
+from edgeflare.strategies.strategy_registry import strategies
 from laboratory import CLASSES, SIDE, Laboratory, linear
 from merged_parts import PLAN, SEEDS, MergedParts, about_of, merged, search_part, small_laboratory
 from run_content import content_differences, run_content

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare import __version__
 from edgeflare.devices.bundle.bundle_target import find_target
 from edgeflare.devices.bundle.contents import OWN_PACKAGES, Observer, bundle_contents, own_sources
 from edgeflare.devices.bundle.packages import pin_runtime
 from edgeflare.devices.bundle.tree import pack_tree, unpack_tree
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder
+from edgeflare_protos import __version__
 
 _log = logging.getLogger(__name__)
 

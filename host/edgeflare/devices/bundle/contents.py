@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from edgeflare import __version__
 from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target, run
 from edgeflare.devices.bundle.packages import (
     Debian,
@@ -31,6 +30,7 @@ from edgeflare.devices.bundle.packages import (
 from edgeflare.devices.bundle.tree import is_elf, needed_libraries, write_tree
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder
+from edgeflare_protos import __version__
 
 _VERSION = re.compile(r"^usr/bin/python(3)\.(\d+)$")
 

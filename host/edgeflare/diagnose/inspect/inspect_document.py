@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from edgeflare import __version__
 from edgeflare.diagnose.inspect.behaviour_block import InspectedUnit, UnitLayer
 from edgeflare.diagnose.inspect.error_shares import ShareInterval
 from edgeflare.diagnose.inspect.unit_measures import Measure
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare_protos import __version__
 
 Ending = Literal["precise", "full", "inputs"]
 """Why no more inputs were taken: what the verdict rests on is precise enough, as many are kept as

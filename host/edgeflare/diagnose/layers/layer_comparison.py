@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.seeds import SeedChoice, Seeds
@@ -45,6 +44,7 @@ from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.run_document import RunDevice
+from edgeflare_protos import __version__
 
 
 class LayerComparison:

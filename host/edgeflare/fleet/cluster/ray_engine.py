@@ -18,7 +18,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-import edgeflare
+import edgeflare_protos
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import MODE, NAMESPACE, require_answer
@@ -417,7 +417,7 @@ def host_versions() -> dict[str, str]:
     return {
         "Python": platform.python_version(),
         "Ray": version("ray"),
-        "EdgeFlare": edgeflare.__version__,
+        "EdgeFlare": edgeflare_protos.__version__,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-import edgeflare
+import edgeflare_protos
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, plain_json
 from edgeflare.record.request import DERIVED, Option, require_same_request
 from edgeflare.run.plan import Plan
@@ -35,7 +35,7 @@ class FleetRequest:
     command: Annotated[tuple[str, ...], Option("the words", " ".join)]
     files: Annotated[tuple[str, ...], Option("the files", " ".join)] = ()
     plan: Annotated[Plan | None, DERIVED] = None
-    version: Annotated[str, Option("edgeflare")] = edgeflare.__version__
+    version: Annotated[str, Option("edgeflare")] = edgeflare_protos.__version__
     cwd: Annotated[str, Option("the folder")] = field(default_factory=os.getcwd)
 
     @property

@@ -35,8 +35,8 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_types import Count
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, ROUNDS, cross_boundary
 from edgeflare.run.plan import Plan
-from edgeflare.search.operator_pool import domain_operators
-from edgeflare.search.strategy import AskTellSearch, Start
+from edgeflare.strategies.operator_pool import domain_operators
+from edgeflare.strategies.strategy import AskTellSearch, Start
 
 AT_ONCE = 128
 """Searches that are told answers together; they find about 900 inputs."""

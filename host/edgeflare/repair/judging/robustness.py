@@ -23,7 +23,7 @@ from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement_inputs import JudgedSet
-from edgeflare.search.baselines.gradient_sign_attacks import loss_weights
+from edgeflare.strategies.baselines.gradient_sign_attacks import loss_weights
 
 RADIUS: Final = 8.0
 """The most that a value changes, in levels: usual for photographs."""

@@ -13,7 +13,6 @@ from typing import ClassVar, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare import __version__
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
@@ -27,6 +26,7 @@ from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
 from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
 from edgeflare.statistics.binomial import surely_more
+from edgeflare_protos import __version__
 
 MOST_LOST: Final = 0.01
 """The share of accuracy that a written candidate loses at most on held-out inputs, where it is not

@@ -30,9 +30,9 @@ from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.shifts.repair_samples import Samples
 from edgeflare.repair.shifts.run_to_repair import ARMS, RunInputs, RunToRepair
-from edgeflare.search.boundary import Boundary
-from edgeflare.search.operator_pool import domain_operators, mutated
-from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
+from edgeflare.strategies.boundary import Boundary
+from edgeflare.strategies.operator_pool import domain_operators, mutated
+from edgeflare.strategies.strategy import AskTellSearch, SearchGenerator, Start
 
 NEAR_MARGIN = 0.25
 """The largest margin of probabilities that counts as near. Triggers have .003 to .1."""

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from edgeflare import __version__
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.conditions.condition import changed_input
 from edgeflare.conditions.condition_choice import ChosenCondition
@@ -41,6 +40,7 @@ from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
 from edgeflare.survey.items.survey_facts import UNCHANGED
 from edgeflare.survey.items.survey_inputs import speaking_of_inputs
+from edgeflare_protos import __version__
 
 MOST_PARTS = 3
 """Parts of an input that are shown, such as the frames of a clip: evenly chosen, with the first and

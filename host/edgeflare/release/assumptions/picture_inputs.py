@@ -1,0 +1,78 @@
+"""How pictures are assumed to become what a model takes.
+
+The range of a quantized input tells how pixels were scaled when the model was calibrated: what
+calibration saw reaches over all of it. Of a model that takes floats nothing tells.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.image.preprocess import PRESETS, image_tensor
+from edgeflare.errors import UserError
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.quantized_range import range_of
+from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.pages.facts import significant
+from edgeflare.release.assumptions.assumption import Assumption
+
+_NEAR: Final = 0.12
+"""Share of a range by which its ends may be off those of a preprocessing: calibration need not have
+seen a white pixel."""
+
+
+def assumed_pictures(graph: Graph, tensor: GraphTensor, given: Settings) -> Assumption:
+    """Return how pictures are assumed to be resized and scaled.
+
+    Args:
+        graph: graph of the compressed model.
+        tensor: input of the graph that takes pictures.
+        given: what the user says.
+
+    """
+    notes, guessed = [], ""
+    resize = preset = None
+    if given.resize is None:
+        resize = "stretch"
+        notes.append("pictures of another size are stretched to the model's (--resize)")
+    if (given.preset, given.scale, given.mean, given.std) == (None,) * 4:
+        preset, why, known = _preset(graph, tensor)
+        notes.append(f'pixels are prepared as by the preset "{preset}" (--preset): {why}')
+        guessed = "" if known else notes[-1]
+    return Assumption(Settings(resize=resize, preset=preset), tuple(notes), guessed)
+
+
+def picture_size(tensor: GraphTensor) -> tuple[int, int] | None:
+    """Return height and width of an input that may take pictures; None of others."""
+    try:
+        height, width, _ = image_tensor(Tensor(tensor.name, tensor.shape, tensor.dtype)).shape
+    except UserError:
+        return None
+    return (height, width) if prod(tensor.shape) > 1 else None
+
+
+def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
+    """Return the preset whose values fill the range of the input best, why, and whether any do."""
+    readers = [layer for layer in graph.layers if tensor.index in layer.inputs]
+    quantized = [reader.outputs[0] for reader in readers if reader.name == "QUANTIZE"]
+    known = range_of(tensor) or (range_of(graph.tensors[quantized[0]]) if quantized else None)
+    if known is None:
+        return "unit", "the compressed model takes floats, so nothing tells", False
+    held = f"its input holds {significant(known.low)} to {significant(known.high)}"
+    wide = known.high - known.low
+    off = {
+        name: max(abs(known.low - low), abs(known.high - high)) / wide
+        for name in ("unit", "signed", "raw", "imagenet")
+        for low, high in [_ends(name, tensor.shape[-1])]
+    }
+    best = min(off, key=lambda name: off[name])
+    if off[best] > _NEAR:
+        return "unit", f"{held}, which is that of no preset", False
+    return best, held, True
+
+
+def _ends(name: str, channels: int) -> tuple[float, float]:
+    values = PRESETS[name].table(3 if channels not in (1, 3) or name == "imagenet" else channels)
+    return float(values.min()), float(values.max())

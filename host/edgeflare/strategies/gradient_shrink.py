@@ -1,0 +1,156 @@
+"""Shrinking by gradients: to where the first side's boundary is nearest, and a deviation there.
+
+The point of the boundary that is nearest to the seed is found as DeepFool (Moosavi-Dezfooli et al.,
+CVPR 2016) and FAB (Croce and Hein, ICML 2020) find it: the boundary is taken as straight at the
+present point, and the seed projected onto it, again and again. What both sides answer near that
+point is foretold by the translations, so that queries are made about what should deviate alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from edgeflare.core.goal import Trigger
+from edgeflare.core.input_space import Input
+from edgeflare.core.query import Arm, TranslatedOutcome, TranslatedQuery
+from edgeflare.strategies.refining.decision_boundary import (
+    DecisionBoundary,
+    find_crossing,
+    inputs_between,
+    margin_gap,
+    margin_gradient,
+    project_seed,
+    seed_distance,
+    step_to,
+)
+from edgeflare.strategies.refining.known_gradient import KnownGradient
+from edgeflare.strategies.refining.trigger_refinement import (
+    EvaluatedInput,
+    RefinementOver,
+    TriggerRefinement,
+)
+from edgeflare.strategies.shrink import PROGRESS, keep_nearer, reset_blocks, reset_cells
+from edgeflare.strategies.strategy import Start, WhiteboxGenerator
+from edgeflare.strategies.surrogate import with_device
+
+_ROUNDS: Final = 8
+"""Projections at most; most end after four or five, with less than a hundredth gained."""
+
+_FORETOLD: Final = 24
+"""Inputs around a point that the translations answer at once."""
+
+_TURNS: Final = 10
+"""How often that many are answered until some deviate."""
+
+_ASKED: Final = 3
+"""Foretold deviations about which the arms are asked, the nearest first."""
+
+
+def shrink_by_gradient(
+    trigger: Trigger, start: Start, budget: int, enough: Callable[[Input], bool] | None = None
+) -> WhiteboxGenerator[Trigger]:
+    """Bring a trigger nearer to its seed by gradients; return the nearest one.
+
+    Args:
+        trigger: the triggering input.
+        start: the trigger's seed, what counts, and the generator.
+        budget: the number of inputs that may be evaluated on the arms.
+        enough: whether a trigger is near enough for the shrinking to end with it; None where none
+            is.
+
+    """
+    if enough is not None and enough(trigger.input):
+        return trigger
+    refinement = TriggerRefinement(trigger, start, budget, enough)
+    try:
+        yield from _follow_gradient(refinement)
+        yield from reset_blocks(refinement)
+        yield from reset_cells(refinement)
+    except RefinementOver:
+        pass
+    return refinement.trigger
+
+
+def _follow_gradient(refinement: TriggerRefinement) -> WhiteboxGenerator[None]:
+    """Find the point of the boundary that is nearest to the seed, and a deviation there."""
+    seed = refinement.at_seed()
+    if not len(seed.first.scores):
+        return
+    boundary = DecisionBoundary.around(seed.first)
+    gradient = KnownGradient(refinement.start, boundary.home, len(seed.first.scores))
+    points = yield from _first_points(refinement, boundary, gradient)
+    for at, begin in enumerate(points):
+        points[at] = yield from _projected(refinement, boundary, gradient, begin)
+    points.sort(key=lambda point: seed_distance(refinement, point))
+    for point in points:
+        yield from gradient.ask(point)
+        if (yield from _deviate_near(refinement, boundary, gradient, point)):
+            return
+
+
+def _first_points(
+    refinement: TriggerRefinement, boundary: DecisionBoundary, gradient: KnownGradient
+) -> WhiteboxGenerator[list[EvaluatedInput]]:
+    """Return points on the boundary: on the way to the trigger, and where it seems near the seed.
+
+    The nearest boundary is often that with another class than the trigger is near to.
+    """
+    space, seed, trigger = refinement.start.space, refinement.at_seed(), refinement.at_trigger()
+    within = seed_distance(refinement, trigger)
+    yield from gradient.ask(seed)
+    to_each = [DecisionBoundary(boundary.home, (rival,)) for rival in gradient.rivals]
+    aims = [project_seed(refinement, one, gradient, seed) for one in to_each]
+    aims.append(space.levels(trigger.input) - space.levels(seed.input))
+    points = []
+    for aim in aims:
+        if aim is not None:
+            point = yield from find_crossing(refinement, boundary, gradient, aim, within)
+            points += [] if point is None else [point]
+    return points or [trigger]
+
+
+def _projected(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    gradient: KnownGradient,
+    point: EvaluatedInput,
+) -> WhiteboxGenerator[EvaluatedInput]:
+    """Project the seed onto the boundary, straightened at each point, until it comes no nearer."""
+    for _ in range(_ROUNDS):
+        yield from gradient.ask(point)
+        aim = project_seed(refinement, boundary, gradient, point)
+        if aim is None:
+            break
+        before, point = point, (yield from step_to(refinement, boundary, gradient, point, aim))
+        if seed_distance(refinement, point) > PROGRESS * seed_distance(refinement, before):
+            break
+    return point
+
+
+def _deviate_near(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    gradient: KnownGradient,
+    point: EvaluatedInput,
+) -> WhiteboxGenerator[bool]:
+    """Keep the nearest deviation around a point, and return whether there is one."""
+    start, goal = refinement.start, refinement.start.goal
+    slope = margin_gradient(boundary, gradient, point)
+    gaps: list[float] = []
+    for _ in range(_TURNS):
+        inputs = inputs_between(refinement, boundary, slope, point, gaps, _FORETOLD)
+        told: Sequence[TranslatedOutcome] = yield TranslatedQuery(inputs)
+        outcomes = [with_device(one.outcome, one.outcome[Arm.TWIN]) for one in told]
+        gaps += [margin_gap(boundary, one[Arm.ORIGINAL], one[Arm.TWIN]) for one in outcomes]
+        foretold = [
+            input_
+            for input_, outcome in zip(inputs, outcomes, strict=True)
+            if goal.met(outcome) is not None
+        ]
+        foretold.sort(key=lambda input_: start.space.distance(input_, start.seed))
+        for input_ in foretold[:_ASKED]:
+            (evaluated,) = yield from refinement.evaluate([input_])
+            if evaluated.deviates and (yield from keep_nearer(refinement, evaluated)):
+                return True
+    return False

@@ -1,0 +1,195 @@
+"""The strategies that are installed, by name: those of this package and those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+
+from edgeflare.class_registry import complaint, load_class
+from edgeflare.errors import UserError, suggestion
+from edgeflare.strategies.strategy import Strategy
+from edgeflare.strategies.strategy_parameters import (
+    Parameter,
+    Value,
+    known_parameter,
+    parameters_of,
+    read_assignments,
+)
+from edgeflare_operators import MutationOperator
+
+ENTRY_POINTS = "edgeflare.strategies"
+"""The group of entry points under which a package offers the classes of strategies."""
+
+DISPLAY_ORDER = (
+    *("boundary", "boundary-mh", "dflare", "dflare-d", "dflare-r", "dflare-published"),
+    *("diffchaser", "donor", "climb", "random"),
+    *("gradient", "deepxplore", "fgsm", "pgd"),
+)
+"""The strategies that are shown first; those of other packages follow by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredStrategy:
+    """A strategy that can be chosen by name.
+
+    Attributes:
+        name: as users write it.
+        strategy: the strategy's class.
+
+    """
+
+    name: str
+    strategy: type[Strategy]
+
+    @property
+    def summary(self) -> str:
+        """One line that helps to choose."""
+        return self.strategy.summary
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its parameters."""
+        return parameters_of(self.strategy)
+
+    def read_parameters(self, assignments: Sequence[str]) -> Mapping[str, Value]:
+        """Return the values of `--set NAME=VALUE`, checked."""
+        values = read_assignments(assignments, self.name, self.parameters)
+        self.create(values)  # for what only a combination of values breaks
+        return values
+
+    def require_choices(self, chooses: bool) -> None:
+        """Refuse a strategy that follows decisions where a task gives none to choose from.
+
+        Args:
+            chooses: whether the task gives some; see `Answer`.
+
+        """
+        if self.strategy.needs_choices and not chooses:
+            raise UserError(
+                f"the strategy {self.name} follows decisions, and the task of this pair has none "
+                "with a boundary between them: say --strategy climb"
+            )
+
+    def require_paper_operators(self, domain: str, operators: Sequence[MutationOperator]) -> None:
+        """Refuse a strategy that draws from a paper's operators where a domain has none.
+
+        Args:
+            domain: name of the domain of the inputs.
+            operators: the paper's for such inputs.
+
+        """
+        if self.strategy.needs_paper_operators and not operators:
+            others = [
+                name
+                for name, strategy in strategies().items()
+                if not strategy.strategy.needs_paper_operators
+            ]
+            raise UserError(
+                f"the strategy {self.name} draws from the operators of its paper, which has none"
+                f" for the domain {domain}: take one of the strategies {', '.join(others)}"
+            )
+
+    def create(self, values: Mapping[str, Value]) -> Strategy:
+        """Return the strategy with these parameters; the others have their defaults.
+
+        Raises:
+            UserError: one is unknown, or not as it has to be.
+
+        """
+        for name in values:
+            known_parameter(name, self.name, self.parameters)
+        return self.strategy(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenStrategy:
+    """A strategy that is installed and cannot be used.
+
+    Attributes:
+        name: as users write it.
+        complaint: what is wrong, and what mends it.
+
+    """
+
+    name: str
+    complaint: str
+
+
+def strategies() -> Mapping[str, RegisteredStrategy]:
+    """Return the strategies that can be used, by name, in the order in which to show them."""
+    return _installed()[0]
+
+
+def broken_strategies() -> Sequence[BrokenStrategy]:
+    """Return the strategies that are installed and cannot be used."""
+    return _installed()[1]
+
+
+def pool_strategies() -> tuple[str, ...]:
+    """Return the names of the strategies that draw from the run's operator pool."""
+    known = strategies().values()
+    return tuple(strategy.name for strategy in known if strategy.strategy.draws_from_pool)
+
+
+def find_strategy(name: str) -> RegisteredStrategy:
+    """Return the strategy of that name.
+
+    Raises:
+        UserError: there is none, or it cannot be used.
+
+    """
+    known = strategies()
+    if name in known:
+        return known[name]
+    for broken in broken_strategies():
+        if broken.name == name:
+            raise UserError(broken.complaint)
+    if not known:
+        raise UserError(f"no strategy is installed, not even '{name}': install edgeflare anew")
+    hint = suggestion(name, known, "did you mean {!r}? ")
+    raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
+
+
+@cache
+def _installed() -> tuple[Mapping[str, RegisteredStrategy], Sequence[BrokenStrategy]]:
+    known: dict[str, RegisteredStrategy] = {}
+    broken: list[BrokenStrategy] = []
+    for entry in _in_display_order(entry_points(group=ENTRY_POINTS)):
+        try:
+            if entry.name in known:
+                why = "another package has a strategy of that name"
+                raise UserError(complaint(entry, "strategy", why))
+            loaded = load_class(entry, "strategy", Strategy)
+            _check_parameters(entry, loaded)
+            known[entry.name] = RegisteredStrategy(entry.name, loaded)
+        except UserError as error:
+            broken.append(BrokenStrategy(entry.name, str(error)))
+    return MappingProxyType(known), tuple(broken)
+
+
+def _in_display_order(entries: Iterable[EntryPoint]) -> list[EntryPoint]:
+    """Return the entry points in display order; of one name, that of this package first."""
+    place = {name: index for index, name in enumerate(DISPLAY_ORDER)}
+    return sorted(
+        entries,
+        key=lambda entry: (
+            place.get(entry.name, len(place)),
+            entry.name,
+            not entry.value.startswith("edgeflare."),
+        ),
+    )
+
+
+def _check_parameters(entry: EntryPoint, strategy: type[Strategy]) -> None:
+    """Refuse a strategy whose parameters are not as they have to be."""
+    try:
+        parameters_of(strategy)
+        return
+    except UserError as error:
+        why = str(error)
+    except Exception as error:  # whatever a foreign module's type hints raise
+        why = f"it does not load ({type(error).__name__}: {error})"
+    raise UserError(complaint(entry, "strategy", why))
