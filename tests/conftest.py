@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CAPABILITY_MARKS = frozenset(
     {
         *("adb", "browser", "bundle", "fleet", "gcc", "gpu", "labgrid", "model_explorer"),
-        *("old_board", "old_litert", "openssl", "qemu", "shells", "sshd", "whitebox"),
+        *("old_board", "old_litert", "openssl", "qemu", "recipes", "shells", "sshd", "whitebox"),
     }
 )
 ROOT = Path(__file__).parents[1]

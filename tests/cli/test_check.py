@@ -49,10 +49,12 @@ def _brief() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("check") / "out"
-    said = call_here("check", EXAMPLE, *FEW, "--out", out)
+    card = out.parent / "README.md"
+    said = call_here("check", EXAMPLE, *FEW, "--out", out, "--card", card)
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[1].startswith("May ship. As far as 70 inputs tell")
+    assert "May ship. As far as 70 inputs tell" in card.read_text()
     assert len(lines) <= 40
     return out
 

@@ -58,6 +58,7 @@ STORIES = frozenset(
             "operators.md",
             "pairs.md",
             "pytest.md",
+            "python.md",
             "rank.md",
             "report.md",
             "reservation.md",

@@ -62,5 +62,7 @@ def shown_progress(shown: bool) -> Iterator[ProgressDisplay]:
 
     from edgeflare.progress import observe  # noqa: PLC0415
 
-    with observe(Console(stderr=True, quiet=not shown)) as display:
+    # Jupyter would show each line as a thing of its own; on standard error they are one block.
+    console = Console(stderr=True, quiet=not shown, force_jupyter=False)
+    with observe(console) as display:
         yield display

@@ -27,6 +27,7 @@ from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.check_page import check_page
 from edgeflare.release.check_run import check_into
 from edgeflare.release.gates import gates_csv, read_limits
+from edgeflare.release.model_card import ModelCard
 from edgeflare.release.named_models import NamedModels
 from edgeflare.release.pair_check import check_request
 from edgeflare.trust import granted
@@ -54,6 +55,18 @@ class CheckResult(Result[CheckDocument]):
     def csv(self) -> str:
         """Return the gates as comma-separated values with a header (RFC 4180)."""
         return gates_csv(self.document.gates)
+
+    def write_card(self, path: str | PathLike[str]) -> None:
+        """Write the verdict and the gates into a model card; an earlier section is replaced.
+
+        Args:
+            path: file of the card, such as the README.md of a model on Hugging Face.
+
+        Raises:
+            UserError: it is no card that can be written to.
+
+        """
+        ModelCard.read(Path(path)).keep(self.document)
 
 
 def check(  # noqa: PLR0913 - the options of the command

@@ -33,6 +33,7 @@ from edgeflare.release.check_run import (
     planned_check,
 )
 from edgeflare.release.gates import LIMITS, read_limits
+from edgeflare.release.model_card import ModelCard
 from edgeflare.release.named_models import NamedModels
 from edgeflare.release.pair_assumptions import assumed_toml
 from edgeflare.release.pair_check import PairCheck, check_request
@@ -141,6 +142,14 @@ WritePair = Annotated[
         " else.",
     ),
 ]
+Card = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the verdict and the gates into a model card too, such as the README.md of a"
+        " model on Hugging Face; an earlier section is replaced, the rest stays.",
+    ),
+]
 
 
 @run_options.with_option_groups
@@ -164,6 +173,7 @@ def check(
     no_near: NoNear = False,
     no_inputs: NoInputs = False,
     mend: Mend = False,
+    card: Card = None,
     write_pair: WritePair = None,
     dry_run: run_options.DryRun = False,
     trust: run_options.Trust = False,
@@ -196,6 +206,7 @@ def check(
     if write_pair is not None:
         return _write_pair(pair, write_pair, assumed)
     loaded.require_known(mend=mend)
+    model_card = None if card is None else ModelCard.read(card)
     profiles = find_profiles(device, decided)
     request = check_request(
         pair,
@@ -227,6 +238,8 @@ def check(
             overwrite=overwrite,
             resume=resume,
         )
+    if model_card is not None:
+        model_card.keep(document)
     print_page(Console(), check_page(document), str(path))
     result(path)
     if lost is not None:

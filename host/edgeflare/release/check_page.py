@@ -84,7 +84,7 @@ def check_page(
                 title="Gates",
                 words="A gate passes or fails where its interval of 95 % lies on one side of the"
                 " limit. Else it is open, and so many inputs like these would decide it.",
-                blocks=[_gates(document)],
+                blocks=[gates_table(document)],
             ),
             Section(
                 id="assumed",
@@ -170,7 +170,8 @@ _BRIEF_SECTION: Final = 53
 """Characters with which a row of the sections is one line of a terminal of 80."""
 
 
-def _gates(document: CheckDocument) -> Table:
+def gates_table(document: CheckDocument) -> Table:
+    """Return how the gates of a check ended, the worst first."""
     several = len(document.asked.devices) > 1
     rows: list[Row] = [
         (
