@@ -8,7 +8,7 @@ EXTRAS = .[audio,detection,onnx,plots,repair,report,runtimes,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all test-newest check lint protos schemas dist clean
+.PHONY: help env demo test test-all test-newest check lint protos schemas site dist clean
 
 help:
 	@echo 'make demo      check whether the example model may ship, on an emulated device, into runs/demo'
@@ -20,6 +20,7 @@ help:
 	@echo 'make env       make the environments only; PYTHON=python3.12 chooses another Python'
 	@echo 'make protos    write the Python code of agent.proto again'
 	@echo 'make schemas   write the JSON schemas again that are written from the types of documents'
+	@echo 'make site      make the documentation as static pages, into build/site; links that lead nowhere fail it'
 	@echo 'make dist      build what is released, the wheel and the sdist, look at both, and list what comes with them'
 	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
@@ -59,6 +60,15 @@ protos: .venv/.complete
 
 schemas: .venv/.complete
 	.venv/bin/python -m edgeflare.schemas
+
+# The pages of docs/, with what only the site has beside them.
+site: .venv/.complete
+	.venv/bin/python -m pip install --quiet --constraint constraints.txt --group site
+	rm -rf build/site build/site-source
+	mkdir -p build
+	cp -r docs build/site-source
+	cp site/* build/site-source
+	EDGEFLARE_CHECKOUT=$(CURDIR) .venv/bin/python -m sphinx -W --keep-going -q -b html build/site-source build/site
 
 # The version is that of the tag at HEAD, v0.1.0; without one it is a development version. The wheel
 # is installed alone, and what came with it is the bill of materials.

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 CAPABILITY_MARKS = frozenset(
     {
         *("adb", "browser", "bundle", "fleet", "gcc", "gpu", "labgrid", "model_explorer"),
-        *("old_board", "old_litert", "openssl", "qemu", "recipes", "shells", "sshd", "whitebox"),
+        *("old_board", "old_litert", "openssl", "qemu", "recipes", "shells", "site", "sshd"),
+        "whitebox",
     }
 )
 ROOT = Path(__file__).parents[1]

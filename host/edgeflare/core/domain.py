@@ -74,7 +74,7 @@ class Domain(ABC):
 
         Args:
             tensor: the model's input; of a model that is run frame by frame a whole clip of it,
-                (frames, *shape).
+                `(frames, *shape)`.
             model: what the user calls the model, for messages.
 
         Raises:
