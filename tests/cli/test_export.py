@@ -166,7 +166,7 @@ def test_what_does_not_deviate_is_not_said_to(archive: Path) -> None:
 def test_the_operator_in_which_it_begins_stands_alone(tmp_path: Path) -> None:
     run = tmp_path / "run"
     budget = (
-        *("--first", "12", "--max-queries", "300"),
+        *("--seed-ids", "11", "--max-queries", "700"),
         *("--shrink", "0", "--fail-on", "none", "--find", "kernel"),
     )
     call_here("search", EXAMPLE, *budget, "--device", "emulated-reference", "--out", run)

@@ -88,7 +88,7 @@ def test_without_a_driver_it_says_what_to_install(
 PutProfile = Callable[[str, str], None]
 
 MICRO_BUDGET = (
-    *("--find", "kernel", "--first", "6", "--max-queries", "300", "--shrink", "0"),
+    *("--find", "kernel", "--seed-ids", "11", "--max-queries", "700", "--shrink", "0"),
     *("--within", "none", "--fail-on", "none"),
 )
 

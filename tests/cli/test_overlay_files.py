@@ -65,8 +65,8 @@ class Overlaid:
 @pytest.fixture(scope="module")
 def overlaid(tmp_path_factory: pytest.TempPathFactory) -> Overlaid:
     run = tmp_path_factory.mktemp("an overlaid") / "run"
-    options = ("--find", "kernel", "--device", "emulated-builtin", "--first", "6")
-    effort = ("--max-queries", "300", "--shrink", "0", "--fail-on", "none")
+    options = ("--find", "kernel", "--device", "emulated-builtin", "--seed-ids", "11")
+    effort = ("--max-queries", "700", "--shrink", "0", "--fail-on", "none")
     completed("search", EXAMPLE, *options, *effort, "--out", run)
     said = completed("explain", run, "--model-explorer")
     return Overlaid(run, said.out)

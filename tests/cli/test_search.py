@@ -94,7 +94,7 @@ def test_the_exit_code_counts_what_was_asked_for(
     if "--min-strength" in options:
         assert {entry["strong"] for entry in counting} == {False}
     else:
-        assert {entry["cause"] for entry in counting} == {"kernel"}
+        assert "kernel" in {entry["cause"] for entry in counting}
 
 
 def test_findings_are_refined_and_the_report_says_so(tmp_path: Path) -> None:
