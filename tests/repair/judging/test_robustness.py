@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging import robustness as attacks
+from edgeflare.repair.judging.candidate_model import CandidateModel
 from edgeflare.repair.judging.judgement_inputs import SEEDS, JudgedSet, SetName
 from edgeflare.repair.judging.robustness import robustness
 from tampering import COMPRESSED, with_constant
@@ -69,3 +71,14 @@ def test_what_cannot_be_attacked_is_a_line(
     found = robustness(COMPRESSED.read_bytes(), COMPRESSED.read_bytes(), opened, few)
     assert str(found.why_not).endswith("pip install 'edgeflare[whitebox]'")
     assert not found.kept
+
+
+def test_a_refusal_names_no_folder_of_the_moment(
+    opened: OpenedPair, few: JudgedSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(model: CandidateModel, *_: object) -> None:
+        raise UserError(f"{model.path} has no gradient")
+
+    monkeypatch.setattr(attacks, "attacked_inputs", refuse)
+    found = robustness(COMPRESSED.read_bytes(), COMPRESSED.read_bytes(), opened, few)
+    assert found.why_not == "candidate.tflite has no gradient"

@@ -21,7 +21,7 @@ from edgeflare.core.input_space import Input, InputSpace, Real
 from edgeflare.core.query import Arm, GradientQuery, TranslatedQuery
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count
-from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
+from edgeflare.repair.judging.candidate_model import NAME, CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement_inputs import JudgedSet
 from edgeflare.strategies.baselines.gradient_sign_attacks import loss_weights
 
@@ -86,9 +86,12 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
     def kept(content: bytes) -> dict[str, int]:
         found = {}
         with open_candidate(content, opened) as model:
-            for name, moved in attacked_inputs(model, opened, inputs, labels):
-                answers = zip(model.answers(moved, ids), labels, strict=True)
-                found[name] = sum(answer.decision == label for answer, label in answers)
+            try:
+                for name, moved in attacked_inputs(model, opened, inputs, labels):
+                    answers = zip(model.answers(moved, ids), labels, strict=True)
+                    found[name] = sum(answer.decision == label for answer, label in answers)
+            except UserError as refused:  # the file lies in a folder of this moment
+                raise UserError(str(refused).replace(str(model.path), NAME)) from None
         return found
 
     try:
