@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.devices.transports.emulated import check_driver
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options, Step
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 from posed_models import unary
@@ -30,7 +29,7 @@ def _run(
 
 STEPPED = [
     *(pytest.param(kernels) for kernels in (*TFLITE_KERNEL_SETS, "compiled-cpu")),
-    pytest.param("gpu", marks=pytest.mark.skipif(not check_driver().found, reason="no driver")),
+    pytest.param("gpu", marks=[pytest.mark.gpu, pytest.mark.usefixtures("gpu")]),
 ]
 
 
