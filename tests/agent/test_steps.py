@@ -14,6 +14,15 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernel
 from posed_models import unary
 
 SIZES = (1, 4, 1, 2)
+
+
+@pytest.fixture(autouse=True)
+def driver(request: pytest.FixtureRequest) -> None:
+    """Have the driver in software where a test is of the GPU."""
+    if request.node.get_closest_marker("gpu") is not None:
+        request.getfixturevalue("gpu")
+
+
 RESIZED = Invocation(steps=tuple(Step(shapes={"x": (rows, 3)}) for rows in SIZES))
 IN_TURN = Invocation(steps=tuple(map(Step, ("negate", "double", "negate", "double"))))
 
@@ -29,7 +38,7 @@ def _run(
 
 STEPPED = [
     *(pytest.param(kernels) for kernels in (*TFLITE_KERNEL_SETS, "compiled-cpu")),
-    pytest.param("gpu", marks=[pytest.mark.gpu, pytest.mark.usefixtures("gpu")]),
+    pytest.param("gpu", marks=pytest.mark.gpu),
 ]
 
 
