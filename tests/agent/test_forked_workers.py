@@ -126,6 +126,36 @@ def test_a_launcher_whose_server_cannot_fork_starts_each_worker_by_itself(
         answer(model)
 
 
+_ENDING = """
+import contextlib, os, sys, threading, time
+from pathlib import Path
+from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost, end_all_workers
+
+path, launcher, begun = map(Path, sys.argv[1:])
+
+def wait():
+    with contextlib.suppress(WorkerLost):
+        IsolatedModel.open(path, Options("builtin"), [str(launcher)])
+
+waiting = threading.Thread(target=wait, daemon=True)
+waiting.start()
+while not begun.exists():
+    time.sleep(0.01)
+end_all_workers(10.0)
+waiting.join(20)
+print(len(begun.read_text().splitlines()), waiting.is_alive())
+"""
+"""Ends the workers of a process of which a thread waits for a fork server."""
+
+
+def test_no_fork_server_is_started_once_the_process_ends(int8_model: Path, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    launcher = script(tmp_path / "launcher", f"echo begun >> {begun}\nexec sleep 600\n")
+    command = [sys.executable, "-c", _ENDING, str(int8_model), launcher, str(begun)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+    assert said.stdout.split() == ["1", "False"]
+
+
 def test_a_launcher_that_starts_nothing_is_said_to(int8_model: Path, tmp_path: Path) -> None:
     launcher = script(tmp_path / "launcher", "echo no Python here >&2\nexit 3\n")
     with pytest.raises(WorkerLost, match="exit code 3; it last said: no Python here"):

@@ -84,7 +84,6 @@ def test_one_signal_ends_an_agent_whose_worker_spins_in_a_thousand_threads(
     assert call.exception(200) is not None
 
 
-@pytest.mark.skip(reason="open fault: what the worker started is left in two runs of three")
 def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
     start_agent: Any, connect: Any, int8_model: Path, tmp_path: Path
 ) -> None:

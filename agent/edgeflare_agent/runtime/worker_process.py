@@ -279,14 +279,17 @@ def take_fork_server(descriptor: int) -> None:
 
 
 def _server(launcher: tuple[str, ...]) -> ForkServer | None:
-    """Return the server of a launcher; one that was started elsewhere makes room for another."""
+    """Return the server of a launcher; one that was started elsewhere makes room for another.
+
+    None where it cannot be started, or this process ends: nobody would end another one.
+    """
     with _lock:
         server = _servers.get(launcher)
         if server is not None and server.surroundings != surroundings():
             del _servers[launcher]
             server.retire()
             server = None
-        if server is None and launcher not in _without:
+        if server is None and launcher not in _without and not _ending.is_set():
             try:
                 command = python_command(launcher, "edgeflare_agent.runtime.fork_server")
                 server = _servers[launcher] = ForkServerProcess(command)
