@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from called_commands import EXAMPLES, call_here
-from edgeflare.cli import layers
+from edgeflare.diagnose.layers import layer_table
 from edgeflare.diagnose.layers.layer_comparison import compare_layers
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError
@@ -89,7 +89,7 @@ def happens_after(monkeypatch: pytest.MonkeyPatch) -> list[BaseException | None]
     def stepwise(comparison: Any, inputs: Any, _progress: Any, stopped: Any) -> None:
         compare_layers(comparison, inputs, progress, stopped)
 
-    monkeypatch.setattr(layers, "compare_layers", stepwise)
+    monkeypatch.setattr(layer_table, "compare_layers", stepwise)
     return happens
 
 
@@ -117,7 +117,7 @@ def test_nothing_seen_replaces_no_table(
     def nothing(_comparison: Any, _inputs: Any, _progress: Any, _stopped: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(layers, "compare_layers", nothing)
+    monkeypatch.setattr(layer_table, "compare_layers", nothing)
     kept = Path(shutil.copytree(table, tmp_path / "kept"))
     before = (kept / "layers.json").read_bytes()
     assert call_here("layers", EXAMPLE, *FEW, "--out", kept, "--overwrite").code == 130

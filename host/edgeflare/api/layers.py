@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from edgeflare.api.call_arguments import path_of, require_within, shown_progress
 from edgeflare.api.result import Result
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.diagnose.layers.layer_comparison import compare_layers, open_layers
-from edgeflare.diagnose.layers.layers_document import (
-    LAYER_TABLE,
-    LAYERS,
-    LayersDocument,
-    layers_bytes,
-)
+from edgeflare.diagnose.layers.layer_table import write_layer_table
+from edgeflare.diagnose.layers.layers_document import LayersDocument
 from edgeflare.diagnose.layers.layers_page import layers_csv, layers_page
-from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.pages.page import Page
@@ -78,7 +72,8 @@ def layers(  # noqa: PLR0913 - the options of the command
     Raises:
         UserError: an argument, the pair or the device's name is not what it should be, or no layer
             can be seen.
-        InfrastructureError: a device, a process or a disk failed.
+        InfrastructureError: a device, a process or a disk failed; where something was seen before,
+            the folder has the table of it.
 
     """
     __tracebackhide__ = True
@@ -88,19 +83,18 @@ def layers(  # noqa: PLR0913 - the options of the command
     loaded = load_pair(Path(pair), given, granted(trust), "inputs")
     profile = None if device is None else find_profile(device, granted(trust or trust_profiles))
     path = path_of(out) or new_folder(f"{loaded.folder_name}-layers")
-    with ExitStack() as stack:
-        claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
-        display = stack.enter_context(shown_progress(progress))
-        opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
-        compare_layers(
-            opened.comparison,
-            opened.inputs,
+    with shown_progress(progress) as display:
+        document, lost = write_layer_table(
+            path,
+            loaded,
+            limit,
+            sensitivity_inputs,
+            profile,
             lambda at, of: display.worked("layers", at, of),
-            lambda: False,
+            Interrupt(),
+            overwrite=overwrite,
         )
-        if not opened.comparison.inputs:
-            raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")
-        document = opened.document(loaded)
-        with claimed.replaced() as made:
-            (made / LAYERS).write_bytes(layers_bytes(document))
+    if lost is not None:
+        raise lost
+    assert document is not None  # noqa: S101 - nobody stops it
     return LayersResult(document, path)

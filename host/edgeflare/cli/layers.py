@@ -13,17 +13,16 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_values import complete_device
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.diagnose.layers.layer_comparison import OpenedLayers, compare_layers, open_layers
-from edgeflare.diagnose.layers.layers_document import LAYER_TABLE, LAYERS, layers_bytes
+from edgeflare.diagnose.layers.layer_comparison import open_layers
+from edgeflare.diagnose.layers.layer_table import write_layer_table
+from edgeflare.diagnose.layers.layers_document import LAYER_TABLE
 from edgeflare.diagnose.layers.layers_page import layers_page
-from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_page
-from edgeflare.progress import ProgressDisplay, observe
+from edgeflare.progress import observe
 from edgeflare.record.folder import new_folder
 from edgeflare.trust import decided_by_user
 
@@ -115,20 +114,20 @@ def layers(
         _look(loaded, limit, sensitivity_inputs, profile, path, overwrite=overwrite)
         return 0
     with ExitStack() as stack:
-        claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
         interrupt = stack.enter_context(interruptible("writing what was seen"))
         observer = stack.enter_context(observe(console))
-        opened = open_layers(loaded, limit, sensitivity_inputs, profile, stack)
-        lost = _compare(opened, observer, interrupt)
-        if not opened.comparison.inputs:
-            if lost is not None:
-                raise lost
-            if interrupt.asked():
-                return INTERRUPTED
-            raise UserError(f"no layer could be seen: {'; '.join(opened.comparison.notes.lines())}")
-        document = opened.document(loaded)
-        with claimed.replaced() as made:
-            (made / LAYERS).write_bytes(layers_bytes(document))
+        document, lost = write_layer_table(
+            path,
+            loaded,
+            limit,
+            sensitivity_inputs,
+            profile,
+            lambda at, of: observer.worked("layers", at, of),
+            interrupt,
+            overwrite=overwrite,
+        )
+    if document is None:
+        return INTERRUPTED
     print_page(Console(), layers_page(document), str(path))
     result(path)
     if lost is not None:
@@ -161,19 +160,3 @@ def _look(
         f"would write {path}; nothing was written",
     ):
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _compare(
-    opened: OpenedLayers, observer: ProgressDisplay, interrupt: Interrupt
-) -> InfrastructureError | None:
-    """Look into all inputs; return what was lost on the way, if anything was."""
-    try:
-        compare_layers(
-            opened.comparison,
-            opened.inputs,
-            lambda at, of: observer.worked("layers", at, of),
-            interrupt.asked,
-        )
-    except InfrastructureError as lost:
-        return lost
-    return None
