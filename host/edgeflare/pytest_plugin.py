@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from edgeflare.api.call_arguments import require_within
+from edgeflare.api.call_arguments import if_given, real_number, whole_number
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pytest_check import assert_may_ship
 from edgeflare.pytest_search import assert_decides_alike
@@ -215,17 +215,7 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
-        from edgeflare.record.json_file import MOST  # noqa: PLC0415
-
-        require_within("rng_seed", rng_seed, 0, MOST, whole=True)
-        require_within("precision", precision, 1e-6, 0.5)
-        require_within("device_queries", device_queries, 1, MOST, whole=True)
-        require_within("time_limit", time_limit, 1e-3)
-        require_within("confidence", confidence, 0.5, 0.9999)
-        require_within("findings", findings, 0, MOST, whole=True)
-        require_within("limit", limit, 1, MOST, whole=True)
-        require_within("first", first, 1, MOST, whole=True)
-        require_within("rare_queries", rare_queries, 100, MOST, whole=True)
+        rare_queries = if_given(whole_number, "rare_queries", rare_queries, 100)
         if rare_queries is not None and not rare:
             raise UserError(f"rare_queries={rare_queries}: is of rare events; add rare=True")
         asked = SurveyArguments(
@@ -235,19 +225,19 @@ class EdgeFlare:
             conditions=conditions,
             severities=severities,
             groups=groups,
-            precision=precision,
-            device_queries=device_queries,
-            time_limit=time_limit,
-            confidence=confidence,
+            precision=if_given(real_number, "precision", precision, 1e-6, 0.5),
+            device_queries=if_given(whole_number, "device_queries", device_queries, 1),
+            time_limit=if_given(real_number, "time_limit", time_limit, 1e-3),
+            confidence=real_number("confidence", confidence, 0.5, 0.9999),
             gates=gates,
-            findings=findings,
-            limit=limit,
-            first=first,
+            findings=whole_number("findings", findings, 0),
+            limit=if_given(whole_number, "limit", limit, 1),
+            first=if_given(whole_number, "first", first, 1),
             baseline=None if baseline is None else Path(baseline),
             rare=rare,
             rare_queries=rare_queries,
             ensemble=ensemble,
-            rng_seed=rng_seed,
+            rng_seed=whole_number("rng_seed", rng_seed, 0),
             trust=trust,
             trust_profiles=self._trust,
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edgeflare.api.call_arguments import require_one_of, require_within
+from edgeflare.api.call_arguments import real_number, require_one_of
 from edgeflare.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def assert_decides_alike(
 
     """
     __tracebackhide__ = True
-    require_within("allow", allow, 0.0, 1.0)
+    allow = real_number("allow", allow, 0.0, 1.0)
     from edgeflare.report.entry_words import worst_first  # noqa: PLC0415
     from edgeflare.run.gate import FAIL_ON, counting, deviation_rate  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415

@@ -105,7 +105,7 @@ def test_a_layer_table_has_a_row_for_each_layer(tmp_path: Path) -> None:
     table = layers(EXAMPLE, limit=2, sensitivity_inputs=1, out=tmp_path / "table", progress=False)
     assert load_layers(table.path / "layers.json") == table.document
     assert len(rows(table.csv())) == len(table.document.layers)
-    with pytest.raises(UserError, match="limit=0: expected a whole number from 1"):
+    with pytest.raises(UserError, match="limit=0: expected a whole number of 1 or more"):
         layers(EXAMPLE, limit=0, out=tmp_path / "none")
 
 

@@ -5,31 +5,106 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf, isfinite
-from os import PathLike
+from numbers import Integral, Real
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from edgeflare.errors import UserError
 
 if TYPE_CHECKING:
     from edgeflare.progress import ProgressDisplay
 
+_Read = TypeVar("_Read")
 
-def require_within(
-    name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
-) -> None:
-    """Refuse an argument that is not within its range; None is no bound."""
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return an argument as a whole number, also one of numpy's; refuse what is out of its range.
+
+    Raises:
+        UserError: it is no whole number within its range; names the argument.
+
+    """
     __tracebackhide__ = True
 
-    kinds = int if whole else (int, float)
-    if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
-        return
-    number = "a whole number" if whole else "a number"
+    from edgeflare.record.json_file import MOST  # noqa: PLC0415
+
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if least <= number <= MOST:
+            return number
+    raise UserError(f"{name}={value!r}: expected a whole number of {least} or more")
+
+
+def real_number(name: str, value: object, least: float, most: float = inf) -> float:
+    """Return an argument as a number, also one of numpy's; refuse what is out of its range.
+
+    Raises:
+        UserError: it is no finite number within its range; names the argument.
+
+    """
+    __tracebackhide__ = True
+
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if isfinite(number) and least <= number <= most:
+            return number
     bounds = f"of {least:g} or more" if most == inf else f"from {least:g} to {most:g}"
-    raise UserError(f"{name}={value!r}: expected {number} {bounds}")
+    raise UserError(f"{name}={value!r}: expected a number {bounds}")
+
+
+def if_given(read: Callable[..., _Read], name: str, value: object, *rest: float) -> _Read | None:
+    """Return an argument that may be None as a function reads it; None for None."""
+    __tracebackhide__ = True
+
+    return None if value is None else read(name, value, *rest)
+
+
+def path_of(name: str, value: str | PathLike[str]) -> Path:
+    """Return an argument as a path.
+
+    Raises:
+        UserError: it is none; names the argument.
+
+    """
+    __tracebackhide__ = True
+
+    if isinstance(value, (str, PathLike)) and isinstance(path := fspath(value), str):
+        return Path(path)
+    raise UserError(f"{name}: expected a path, not a value of type {type(value).__name__}")
+
+
+def name_of(name: str, value: object) -> str:
+    """Return an argument that is a name.
+
+    Raises:
+        UserError: it is no string; names the argument.
+
+    """
+    __tracebackhide__ = True
+
+    if isinstance(value, str):
+        return value
+    raise UserError(f"{name}={value!r}: expected a string")
+
+
+def names_of(name: str, value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as several.
+
+    Raises:
+        UserError: it is neither; names the argument.
+
+    """
+    __tracebackhide__ = True
+
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Iterable):
+        return tuple(name_of(name, each) for each in value)
+    raise UserError(f"{name}={value!r}: expected a string or several")
 
 
 def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
@@ -40,14 +115,27 @@ def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
         raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
 
 
-def path_of(value: str | PathLike[str] | None) -> Path | None:
-    """Return a path; None for none."""
-    return None if value is None else Path(value)
+def device_names(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of one device or several.
+
+    Raises:
+        UserError: they are no names, or none is given.
+
+    """
+    __tracebackhide__ = True
+
+    names = names_of("device", value)
+    if not names:
+        raise UserError("device: no name is given: name a device, or several")
+    return names
 
 
-def device_names(device: str | Sequence[str]) -> list[str]:
-    """Return the names of one device or several."""
-    return [device] if isinstance(device, str) else list(device)
+def require_one_way(*, overwrite: bool, resume: bool) -> None:
+    """Refuse to replace what is in a folder and to go on with it at once."""
+    __tracebackhide__ = True
+
+    if overwrite and resume:
+        raise UserError("resume goes on with what is in the folder, and overwrite removes it")
 
 
 @contextmanager

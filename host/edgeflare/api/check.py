@@ -6,13 +6,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 from edgeflare.api.call_arguments import (
     device_names,
+    if_given,
+    names_of,
     path_of,
-    require_within,
+    real_number,
+    require_one_way,
     shown_progress,
+    whole_number,
 )
 from edgeflare.api.result import Result
 from edgeflare.core.interrupt import Interrupt
@@ -21,7 +24,6 @@ from edgeflare.models.pair_file import Settings
 from edgeflare.pages.page import Page
 from edgeflare.progress import ProgressDisplay
 from edgeflare.record.folder import new_folder
-from edgeflare.record.json_file import MOST
 from edgeflare.release.causes.first_cause import find_cause
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.check_page import check_page
@@ -66,7 +68,7 @@ class CheckResult(Result[CheckDocument]):
             UserError: it is no card that can be written to.
 
         """
-        ModelCard.read(Path(path)).keep(self.document)
+        ModelCard.read(path_of("path", path)).keep(self.document)
 
 
 def check(  # noqa: PLR0913 - the options of the command
@@ -74,7 +76,7 @@ def check(  # noqa: PLR0913 - the options of the command
     inputs: str | PathLike[str] | None = None,
     device: str | Sequence[str] = "emulated-builtin",
     limit: int | None = None,
-    gates: Sequence[str] = (),
+    gates: str | Sequence[str] = (),
     gates_file: str | PathLike[str] | None = None,
     strict: bool = False,
     budget: float = 300.0,
@@ -118,13 +120,16 @@ def check(  # noqa: PLR0913 - the options of the command
     """
     __tracebackhide__ = True
     began = time.monotonic()
-    require_within("limit", limit, 1, MOST, whole=True)
-    require_within("budget", budget, 1e-3)
-    named = NamedModels.of([Path(model) for model in models], path_of(inputs))
+    limit = if_given(whole_number, "limit", limit, 1)
+    budget = real_number("budget", budget, 1e-3)
+    require_one_way(overwrite=overwrite, resume=resume)
+    named = NamedModels.of(
+        [path_of("models", model) for model in models], if_given(path_of, "inputs", inputs)
+    )
     given = Settings(
         original=named.original,
         compressed=named.compressed,
-        seeds=None if inputs is None else str(inputs),
+        seeds=None if named.inputs is None else str(named.inputs),
     )
     loaded = named.load(given, granted(trust))
     loaded.require_known(mend=mend)
@@ -132,7 +137,11 @@ def check(  # noqa: PLR0913 - the options of the command
     request = check_request(
         loaded.pair,
         profiles,
-        read_limits(gates, loaded.pair.gates, path_of(gates_file)),
+        read_limits(
+            names_of("gates", gates),
+            loaded.pair.gates,
+            if_given(path_of, "gates_file", gates_file),
+        ),
         limit=limit,
         budget=budget,
         strict=strict,
@@ -140,7 +149,7 @@ def check(  # noqa: PLR0913 - the options of the command
         near=near,
         mend=mend,
     )
-    path = path_of(out) or new_folder(f"{loaded.pair.folder_name}-check")
+    path = if_given(path_of, "out", out) or new_folder(f"{loaded.pair.folder_name}-check")
     with shown_progress(progress) as display:
         document, lost = check_into(
             path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgeflare.api.call_arguments import name_of
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import granted
@@ -21,4 +22,4 @@ def open_device(name: str = "emulated-builtin", *, trust: bool = False) -> Devic
         InfrastructureError: the device does not come up.
 
     """
-    return connect(find_profile(name, granted(trust)))
+    return connect(find_profile(name_of("name", name), granted(trust)))

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
-from edgeflare.api.call_arguments import path_of, require_within, shown_progress
+from edgeflare.api.call_arguments import (
+    if_given,
+    name_of,
+    path_of,
+    shown_progress,
+    whole_number,
+)
 from edgeflare.api.result import Result
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profile
@@ -17,7 +22,6 @@ from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.pages.page import Page
 from edgeflare.record.folder import new_folder
-from edgeflare.record.json_file import MOST
 from edgeflare.trust import granted
 
 
@@ -77,12 +81,13 @@ def layers(  # noqa: PLR0913 - the options of the command
 
     """
     __tracebackhide__ = True
-    require_within("limit", limit, 1, MOST, whole=True)
-    require_within("sensitivity_inputs", sensitivity_inputs, 0, MOST, whole=True)
-    given = Settings(seeds=None if inputs is None else str(inputs))
-    loaded = load_pair(Path(pair), given, granted(trust), "inputs")
-    profile = None if device is None else find_profile(device, granted(trust or trust_profiles))
-    path = path_of(out) or new_folder(f"{loaded.folder_name}-layers")
+    limit = whole_number("limit", limit, 1)
+    sensitivity_inputs = whole_number("sensitivity_inputs", sensitivity_inputs, 0)
+    given = Settings(seeds=None if inputs is None else str(path_of("inputs", inputs)))
+    loaded = load_pair(path_of("pair", pair), given, granted(trust), "inputs")
+    decided = granted(trust or trust_profiles)
+    profile = None if device is None else find_profile(name_of("device", device), decided)
+    path = if_given(path_of, "out", out) or new_folder(f"{loaded.folder_name}-layers")
     with shown_progress(progress) as display:
         document, lost = write_layer_table(
             path,

@@ -11,10 +11,15 @@ from typing import Literal
 
 from edgeflare.api.call_arguments import (
     device_names,
+    if_given,
+    name_of,
+    names_of,
     path_of,
+    real_number,
     require_one_of,
-    require_within,
+    require_one_way,
     shown_progress,
+    whole_number,
 )
 from edgeflare.api.result import Result
 from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
@@ -30,7 +35,6 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.pages.page import Page
 from edgeflare.record.folder import new_folder
-from edgeflare.record.json_file import MOST
 from edgeflare.report.entry_words import worst_first
 from edgeflare.report.run_csv import run_csv
 from edgeflare.report.run_page import run_page
@@ -84,7 +88,7 @@ def search(  # noqa: PLR0913 - the options of the command
     within: float | Literal["default"] | None = "default",
     shrink: int = SHRINK,
     rng_seed: int = 0,
-    operators: Sequence[str] = ("built-in",),
+    operators: str | Sequence[str] = ("built-in",),
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     resume: bool = False,
@@ -128,30 +132,28 @@ def search(  # noqa: PLR0913 - the options of the command
 
     """
     __tracebackhide__ = True
-    require_within("rng_seed", rng_seed, 0, MOST, whole=True)
-    require_within("min_strength", min_strength, 0.0, 1.0)
-    require_within("within", None if within == "default" else within, 0.0)
-    require_within("shrink", shrink, 0, MOST, whole=True)
+    min_strength = real_number("min_strength", min_strength, 0.0, 1.0)
     require_one_of("find", find, [target.value for target in Find])
-    given = Settings(seeds=None if seeds is None else str(seeds))
-    loaded = load_pair(Path(pair), given, granted(trust))
+    require_one_way(overwrite=overwrite, resume=resume)
+    given = Settings(seeds=None if seeds is None else str(path_of("seeds", seeds)))
+    loaded = load_pair(path_of("pair", pair), given, granted(trust))
     profiles = find_profiles(device_names(device), granted(trust or trust_profiles))
     plan = Plan(
-        strategy=strategy or loaded.interface.opened_task.strategy,
+        strategy=if_given(name_of, "strategy", strategy) or loaded.interface.opened_task.strategy,
         goal=Goal(Find(find)),
         devices=tuple(profile.name for profile in profiles),
-        rng_seed=rng_seed,
-        limit=limit,
-        first=first,
-        total_queries=total_queries,
+        rng_seed=whole_number("rng_seed", rng_seed, 0),
+        limit=if_given(whole_number, "limit", limit, 1),
+        first=if_given(whole_number, "first", first, 1),
+        total_queries=if_given(whole_number, "total_queries", total_queries, 1),
         total_time=total_time,
         strengthen=default_strengthen(min_strength),
-        shrink=shrink,
+        shrink=whole_number("shrink", shrink, 0),
         min_strength=min_strength,
-        within=within,
-        operators=tuple(operators),
+        within=within if within == "default" else if_given(real_number, "within", within, 0.0),
+        operators=names_of("operators", operators),
     )
-    path = path_of(out) or new_folder(loaded.folder_name)
+    path = if_given(path_of, "out", out) or new_folder(loaded.folder_name)
     with shown_progress(progress) as display:
         document = _run(loaded, profiles, plan, path, display, overwrite=overwrite, resume=resume)
     return SearchResult(document, path)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -103,7 +104,7 @@ class Device:
             arena_bytes=session.arena_bytes or None,
         )
 
-    def open(self, model_path: Path, invocation: Invocation = ONCE) -> DeviceSession:
+    def open(self, model_path: str | PathLike[str], invocation: Invocation = ONCE) -> DeviceSession:
         """Open a model on the device, with the profile's kernels and threads.
 
         Args:
@@ -117,7 +118,7 @@ class Device:
 
         """
         limit = self._description.payload_limit_bytes
-        session = DeviceSession(self._connection, self.profile, model_path, limit, invocation)
+        session = DeviceSession(self._connection, self.profile, Path(model_path), limit, invocation)
         self._sessions.append(session)
         return session
 
