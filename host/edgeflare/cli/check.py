@@ -238,10 +238,10 @@ def check(
             overwrite=overwrite,
             resume=resume,
         )
-    if model_card is not None:
-        model_card.keep(document)
     print_page(Console(), check_page(document), str(path))
     result(path)
+    if model_card is not None:
+        model_card.keep(document)
     if lost is not None:
         raise InfrastructureError(f"{lost}; the same command with --resume goes on")
     return _exit_code(document, undecided)

@@ -43,7 +43,7 @@ class ModelCard:
         """Read a card, so that what is wrong with it is said before a check.
 
         Raises:
-            UserError: it cannot be read, is no text, or has the beginning of a section alone.
+            UserError: it cannot be read, is no text, or has one comment of a section alone.
 
         """
         if path.suffix.lower() != ".md":
@@ -58,26 +58,36 @@ class ModelCard:
             raise UserError(f"--card {path}: it is no text in UTF-8") from None
         except OSError as error:
             raise kind_at_named_path(error)(f"--card {path}: {error.strerror}") from None
-        if text.count(_BEGIN) != text.count(_END) or text.count(_BEGIN) > 1:
+        comments = text.count(_BEGIN) + text.count(_END)
+        if comments and (comments != len((_BEGIN, _END)) or not _SECTION.search(text)):
             raise UserError(
-                f"--card {path}: one comment of two around the section is there: remove it, or add"
-                f" the other one: {_BEGIN} and {_END}"
+                f"--card {path}: the two comments around a section are not there once, one behind"
+                f" the other: remove them, or mend them: {_BEGIN} and {_END}"
             )
         return cls(path, text)
 
     def keep(self, document: CheckDocument) -> None:
         """Write the section of a check into the card, in the place of an earlier one.
 
+        The card is read again, since a check takes minutes in which it may be edited. Lines end as
+        its own do, and what a symbolic link names is written, as in a cache of Hugging Face.
+
         Raises:
-            OSError: it cannot be written.
+            UserError: it is no card any more, or must not be written.
+            InfrastructureError: it cannot be written.
 
         """
-        section = f"{_BEGIN}\n{card_section(document)}{_END}"
-        if _BEGIN in self.text:
-            text = _SECTION.sub(lambda _: section, self.text)
+        text = ModelCard.read(self.path).text
+        end = "\r\n" if "\r\n" in text else "\n"
+        section = f"{_BEGIN}\n{card_section(document)}{_END}".replace("\n", end)
+        if _BEGIN in text:
+            text = _SECTION.sub(lambda _: section, text)
         else:
-            text = f"{self.text.rstrip()}\n\n{section}\n".lstrip()
-        write_atomically(self.path, text.encode())
+            text = f"{text.rstrip()}{end}{end}{section}{end}".lstrip()
+        try:
+            write_atomically(self.path.resolve(), text.encode())
+        except OSError as error:
+            raise kind_at_named_path(error)(f"--card {self.path}: {error.strerror}") from None
 
 
 def card_section(document: CheckDocument) -> str:
