@@ -2,11 +2,12 @@
 
     python benchmarks/repair_localization.py PAIRS_FOLDER --pairs NAME …
 
-This is Table 6 of ArchRepair for precision. Each way of `edgeflare repair --method precision` to
-localize (residual, spectrum, promotion) blames a block by inputs made from three fifths of the
-seeds. Then each block alone is computed in float, and judged on near-boundary and sampled inputs
-made from the other seeds: the first is the one with the best score. A row says for each way which
-rank the blamed block has, of all blocks; * stands where it is the one with the planted fault.
+This is Table 6 of ArchRepair for precision. The residual, which every repair has, and the promotion
+of each block alone, by which the search for precision goes on, blame a block by inputs made from
+three fifths of the seeds. Then each block alone is computed in float, and judged on near-boundary
+and sampled inputs made from the other seeds: the first is the one with the best score. A row says
+for each way which rank the blamed block has, of all blocks; * stands where it is the one with the
+planted fault.
 
 The files are the pair's own, healthy, and --faults with a fault each: one layer's scales wrong, one
 bias zeroed, one channel's weights clipped, one range clipped. A fault counts where at least half as
@@ -45,15 +46,12 @@ from edgeflare.repair.judging.judgement_inputs import (
     known_labels,
     split_seeds,
 )
-from edgeflare.repair.precision.blocks import blocks_of
-from edgeflare.repair.precision.localization import blamed
-from edgeflare.repair.precision.precision_candidates import localized_scores
+from edgeflare.repair.precision.blocks import blamed, blocks_of, residual
+from edgeflare.repair.precision.precision_candidates import promotion_scores
 from edgeflare.repair.precision.precision_promotion import MarginComparison, PromotedModels
 from edgeflare.repair.precision_details import Block
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault, harmful_fault
-
-WAYS = ("residual", "spectrum", "promotion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,8 @@ class JudgedPair:
 
 def main() -> int:
     arguments = parse()
-    print("| pair | planted fault | blocks | residual | spectrum | promotion |")
-    print("|---|---|--:|--:|--:|--:|", flush=True)
+    print("| pair | planted fault | blocks | residual | promotion |")
+    print("|---|---|--:|--:|--:|", flush=True)
     for name in arguments.pairs:
         with ExitStack() as stack:
             pair = judged_pair(arguments.folder / name, arguments, stack)
@@ -135,12 +133,14 @@ def files(
 def row(pair: JudgedPair, operator: int | None, content: bytes) -> list[str]:
     """Return the number of blocks, and the rank of the one that each way blames."""
     network = pair.network.with_content(content)
-    blocks, comparison = blocks_of(network), MarginComparison(network)
-    scores = localized_scores(network, blocks, comparison, lambda _done, _total: None)
-    models = PromotedModels(network, comparison)
+    blocks, models = blocks_of(network), PromotedModels(network, MarginComparison(network))
+    errors = residual(network)
+    if errors is None:
+        raise EdgeFlareError("the operators cannot be compared with the original's")
+    ways = errors.scores, promotion_scores(blocks, models.measured)
     judged_alone = {one: pair.score(models.made([one]).content) for one in blocks}
     return [str(len(blocks))] + [
-        ranked_cell(blamed(blocks, scores[way]), judged_alone, operator) for way in WAYS
+        ranked_cell(blamed(blocks, scores), judged_alone, operator) for scores in ways
     ]
 
 

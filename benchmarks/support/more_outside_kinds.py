@@ -223,7 +223,7 @@ _ON_GPU = (
     *("--out", "run"),
 )
 _OF_REPAIR = (
-    ("repair", "pair", "--method", "bias", "--out", "repaired"),
+    ("repair", "pair", "--method", "ranges", "--out", "repaired"),
     ("repair", "pair", "--method", "ranges", "--in-place", "--out", "repaired"),
 )
 _OF_MODEL = (

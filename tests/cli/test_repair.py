@@ -155,11 +155,11 @@ def _try_alone(monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
 def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _try_alone(monkeypatch, "bias")
+    _try_alone(monkeypatch, "ranges")
     out = tmp_path / "out"
     completed("repair", run, "--out", out)
     first, last = document_of(out, "repair.json")["candidates"]
-    assert (first["name"], last["name"]) == ("bias", "shifts")
+    assert (first["name"], last["name"]) == ("ranges", "shifts")
     assert first["score"] is not None
     assert "triggering inputs from the seeds to fit with, and the 5 folds" in last["set_aside"]
 
@@ -245,7 +245,7 @@ def test_a_dry_run_says_what_would_be_tried(
     said = completed("repair", EXAMPLE, "--in-place", "--out", out, "--dry-run")
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
-    fitted = "Candidates: bias, ranges, rounding, ranges+rounding, equalization+ranges+rounding"
+    fitted = "Candidates: ranges, rounding, ranges+rounding, equalization+ranges+rounding"
     assert f"{fitted}{', learning' if find_spec('jax') else ''}; on" in words
     assert "chosen within --max-size +5% and --max-latency +5%." in words
     monkeypatch.setitem(sys.modules, "jax", None)
@@ -268,7 +268,7 @@ def _write_and_interrupt(stored: StoredCandidates, plan: str, attempts: Sequence
 def test_a_stopped_repair_goes_on_with_what_it_tried(
     half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _try_alone(monkeypatch, "ranges", "bias")
+    _try_alone(monkeypatch, "ranges", "rounding")
     out = tmp_path / "out"
     arguments = ("repair", half, "--out", out)
     with monkeypatch.context() as patch:
@@ -288,7 +288,7 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     completed(*arguments, "--resume")
 
     found = document_of(out, "repair.json")
-    assert [one["name"] for one in found["candidates"]] == ["ranges", "bias"]
+    assert [one["name"] for one in found["candidates"]] == ["ranges", "rounding", "ranges+rounding"]
     kept = found["candidates"][0]["seconds"]
     assert kept == tried[0]["tried"]["seconds"]
     whole = tmp_path / "whole"
@@ -310,12 +310,10 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     found = document_of(out, "repair.json")
     by_name = {one["name"]: one for one in found["candidates"]}
     searched = [one["details"]["precision"] for one in by_name.values() if one["details"]]
-    assert {one["precision"] for one in searched} == {"float", "int16"}
     first = searched[0]
-    names = [one["name"] for one in first["blocks"]]
+    names = [one["name"] for one in found["residual"]["blocks"]]
     assert len(names) == 4
-    assert first["blamed"]["promotion"] in names
-    assert all(set(scores) == set(names) for scores in first["scores"].values())
+    assert all(set(one["promoted"]) <= set(names) for one in searched)
     errors = [one["margin_difference"] for one in first["path"] if not one["taken_back"]]
     assert errors[-1] == min(errors)
     for one in by_name.values():
@@ -324,7 +322,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert set(found["front"]) <= {name for name, one in by_name.items() if one["score"]}
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
     shown = " ".join(said.out.split())
-    assert f"To blame: {first['blamed']['promotion']} by promotion" in shown
+    assert f"To blame: {found['residual']['blamed']}." in shown
     assert f"Pareto front of score, time and bytes: {', '.join(found['front'])}." in shown
 
 

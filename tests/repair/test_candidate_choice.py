@@ -75,7 +75,6 @@ def test_auto_tries_all_that_a_target_allows() -> None:
     in_place = candidate_plans(asked("auto", in_place=True))
     assert all(METHODS[one.method].in_place for one in in_place)
     assert {one.method for one in in_place} == {
-        "bias",
         "ranges",
         "rounding",
         "equalization",
@@ -107,7 +106,7 @@ def test_each_method_has_candidates() -> None:
 
 def test_what_takes_least_time_is_tried_first() -> None:
     assert [one.name for one in candidate_plans(asked("auto"))] == [
-        *("rewrites", "bias", "ranges", "calibration", "calibration+ranges"),
+        *("rewrites", "ranges", "calibration", "calibration+ranges"),
         *("float-head", "ranges+float-head", "float-tail", "weights-only"),
         *("rounding", "ranges+rounding", "equalization+ranges+rounding", "rounding+weights-only"),
         *("precision-search", "learning"),
@@ -376,7 +375,7 @@ def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
 @pytest.mark.slow
 def test_what_cannot_be_made_is_set_aside_beside_others(choice: Choose) -> None:
     makers = [
-        CandidatePlan("same", "bias", same),
+        CandidatePlan("same", "rounding", same),
         CandidatePlan("refused", "ranges", refused),
         CandidatePlan("shifts", "shifts", nothing),
     ]
@@ -404,7 +403,7 @@ def test_where_nothing_can_be_made_the_first_reason_is_an_error(choice: Choose) 
 
 
 def told(name: str) -> CandidateDetails:
-    return CandidateDetails(precision=PrecisionDetails(precision="float", promoted=(name,)))
+    return CandidateDetails(precision=PrecisionDetails(promoted=(name,)))
 
 
 def made(
@@ -425,8 +424,8 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> 
     found = choice(max_size="+200%").best(
         [
             made([same, original], "precision"),
-            made([("needless", network.content)], "bias", instead_of="precision"),
-            made([("needed", network.content)], "bias", instead_of="weights-only"),
+            made([("needless", network.content)], "rounding", instead_of="precision"),
+            made([("needed", network.content)], "rounding", instead_of="weights-only"),
         ]
     )
     tried = found.tried
@@ -452,8 +451,8 @@ def test_of_equal_gains_the_first_is_chosen(choice: Choose) -> None:
 @pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(choice: Choose) -> None:
     content = judged("example").network.content
-    before = choice().best([made([("same", content)], "bias")]).tried
-    makers = [CandidatePlan("same", "bias", refused), made([("other", content)], "ranges")]
+    before = choice().best([made([("same", content)], "rounding")]).tried
+    makers = [CandidatePlan("same", "rounding", refused), made([("other", content)], "ranges")]
     after = choice(resume=True).best(makers).tried
     assert after[:1] == before
     assert [one.name for one in after] == ["same", "other"]
@@ -496,7 +495,7 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
     """A file with the operators of the model before is not even measured."""
     network = judged("example").network
     plans = [
-        made([("same", network.content)], "bias"),
+        made([("same", network.content)], "rounding"),
         made([("slow", network.original)], "weights-only"),
         made([("rough", network.original)], "precision", instead_of="weights-only"),
     ]

@@ -253,9 +253,7 @@ def test_what_is_not_sure_or_worse_anywhere_is_not() -> None:
     assert why == "on fresh data 11 inputs would deviate instead of 10"
 
 
-DETAILS = CandidateDetails(
-    precision=PrecisionDetails(precision="float", promoted=("conv",), blamed={"residual": "conv"})
-)
+DETAILS = CandidateDetails(precision=PrecisionDetails(promoted=("conv",)))
 FLOATS = ({"regex": ".*", "op_config": {"compute_precision": "FLOAT"}},)
 JUDGED = TriedCandidate(
     name="ranges+head",
@@ -313,7 +311,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 MIXTURE = Mixture(0.5, 0.25, 0.25)
-OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="bias"))
+OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="ranges"))
 
 
 @pytest.mark.parametrize(
@@ -325,7 +323,7 @@ OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="
             "notes",
             b"",
             OTHER,
-            "begun with --method auto, not bias: repeat the command that began it",
+            "begun with --method auto, not ranges: repeat the command that began it",
         ),
         (
             True,

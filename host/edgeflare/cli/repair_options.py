@@ -13,7 +13,7 @@ from edgeflare.repair.repair_request import RepairRequest, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 
 _METHODS = (
-    "auto tries all of the following that the limits allow, and keeps the best: bias, ranges and"
+    "auto tries all of the following that the limits allow, and keeps the best: ranges and"
     " rounding change the file in its place, equalization scales channels before these, rewrites"
     " gives tensors steps of their own, calibration quantizes the original anew, precision and"
     " weights-only compute in float, and learning moves weights and ranges towards the original's"

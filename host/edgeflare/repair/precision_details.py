@@ -6,14 +6,10 @@ docs/repair/precision.md says what each figure means.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
 from edgeflare.record.json_types import Amount, Count, Number
-
-Precision = Literal["float", "int16"]
-"""What a promoted block computes in; its weights have 8 bits either way."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -68,22 +64,13 @@ class PrecisionStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrecisionDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the search for precision says of a candidate, and of the first one what it found.
+    """What the search for precision says of a candidate, and of the first one how it went.
 
     Attributes:
-        blocks: those of the model before; this and the next three are the first candidate's alone.
-        scores: a score for each way and block, the greatest to blame; null where the block cannot
-            be promoted.
-        blamed: the name of the block that each way blames; null where no score is above 0.
-        path: the steps of the search.
-        precision: what the promoted blocks compute in.
-        promoted: their names, in the order of their promotion.
+        path: the steps of the search; of the first candidate alone.
+        promoted: names of the blocks that compute in float, in the order of their promotion.
 
     """
 
-    blocks: tuple[Block, ...] | None = None
-    scores: Mapping[str, Mapping[str, Number | None]] | None = None
-    blamed: Mapping[str, str | None] | None = None
     path: tuple[PrecisionStep, ...] | None = None
-    precision: Precision
     promoted: tuple[str, ...]

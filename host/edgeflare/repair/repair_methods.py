@@ -10,7 +10,6 @@ from edgeflare.class_registry import InstalledClasses
 from edgeflare.errors import EdgeFlareError, UserError, suggestion
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.methods.bias import Bias
 from edgeflare.repair.methods.calibration import Calibration
 from edgeflare.repair.methods.dare_method import Dare
 from edgeflare.repair.methods.equalization import Equalization
@@ -32,7 +31,6 @@ from edgeflare.repair.repair_request import RepairRequest
 
 METHODS: Final[Mapping[str, type[RepairMethod]]] = {
     "rewrites": Rewrites,
-    "bias": Bias,
     "ranges": Ranges,
     "calibration": Calibration,
     "precision": Precision,

@@ -42,7 +42,7 @@ from edgeflare.repair.judging.judgement_inputs import (
 )
 from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
 from edgeflare.repair.judging.robustness import robustness
-from edgeflare.repair.precision.localization import residual
+from edgeflare.repair.precision.blocks import residual
 from edgeflare.repair.repair_candidate import CandidatePlan, RepairCandidate, ReportProgress
 from edgeflare.repair.repair_cost import NO_LIMIT
 from edgeflare.repair.repair_document import (

@@ -28,7 +28,6 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
     float_operators,
-    int16_operators,
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
@@ -42,7 +41,6 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 REWRITINGS: dict[str, Callable[[QuantizedNetwork], Rewritten]] = {
     "weights only": weights_only,
-    "head in int16": lambda network: int16_operators(network, [head(network.graph).index]),
     "head in float": lambda network: float_operators(network, [head(network.graph).index]),
 }
 
@@ -220,18 +218,6 @@ def test_a_named_operator_and_the_softmax_behind_it_are_float_with_the_originals
     assert (np.abs(graph.tensors[stored].real(graph.values(stored)) - exact) <= step * 0.501).all()
     assert graph.tensors[graph.inputs[0]].dtype == "int8"
     assert steps(graph) == steps(network.graph)[:-2]
-
-
-def test_a_named_operator_and_the_softmax_behind_it_have_int16_activations() -> None:
-    network = example().with_content(fitted(example().content))
-    graph = Graph(int16_operators(network, [head(network.graph).index]).content)
-    last, softmax = head(graph), graph.operators[-1]
-    ends = (last.inputs[0], *last.outputs, *softmax.outputs)
-    assert {graph.tensors[tensor].dtype for tensor in ends} == {"int16"}
-    np.testing.assert_array_equal(
-        graph.values(last.inputs[1]), network.graph.values(head(network.graph).inputs[1])
-    )
-    assert steps(graph)[:-3] == steps(network.graph)[:-2]
 
 
 @pytest.mark.slow

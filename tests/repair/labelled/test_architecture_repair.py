@@ -105,7 +105,7 @@ def test_the_original_is_trained_and_compressed_again(
     )
     made = Graph((out / "original.tflite").read_bytes())
     assert not any(tensor.scales for tensor in made.tensors)
-    completed("repair", out, "--method", "bias", "--dry-run", "--out", tmp_path / "again")
+    completed("repair", out, "--method", "ranges", "--dry-run", "--out", tmp_path / "again")
 
 
 def test_the_search_keeps_something_that_computes() -> None:
@@ -141,7 +141,7 @@ def test_a_network_is_compressed_as_another_one_was() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--method", "bias", "--steps", "20"), "--steps and --suspects are settings of"),
+        (("--method", "ranges", "--steps", "20"), "--steps and --suspects are settings of"),
         (("--method", "archrepair", "--in-place"), "does not go with --in-place"),
         (("--method", "archrepair", "--resume"), "does not go with --resume"),
     ],

@@ -66,7 +66,7 @@ def sentences(section: Section) -> str:
 
 def told(**details: Any) -> Sequence[Any]:
     """What is said of a candidate with such details of precision."""
-    made = {"precision": "float", "promoted": ("conv_1",), **details}
+    made = {"promoted": ("conv_1",), **details}
     mixed = structs.replace(TRIED, details=CandidateDetails(precision=PrecisionDetails(**made)))
     return sections(candidates=(mixed,))["details"].blocks
 
@@ -82,7 +82,7 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
     )
     other = structs.replace(step, block="head", taken_back=True, margin_difference=12.25)
     facts, table = told(path=(step, other))
-    assert facts == Facts("Precision: mixed", (("precision", "float"), ("promoted", "conv_1")))
+    assert facts == Facts("Precision: mixed", (("promoted", "conv_1"),))
     assert table.title == "path"
     assert table.header == [
         "block", "taken back", "promoted", "margin difference", "deviating", "bytes",
@@ -93,25 +93,12 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
     ]
 
 
-def test_objects_by_name_are_a_table_too() -> None:
-    scores = {"residual": {"conv": 0.25, "head": None}, "spectrum": {"head": 1.0}}
-    _, table = told(scores=scores)
-    assert table.header == ["", "conv", "head"]
-    assert table.rows == [["residual", "0.25", "–"], ["spectrum", "–", "1"]]
-
-
-SCORES = st.dictionaries(st.text(max_size=5), st.none() | st.floats(-9, 9), max_size=3)
-BLOCKS = st.lists(st.builds(Block, st.text(max_size=5), st.text(max_size=5), st.just((1, 2))))
-
-
-@given(st.dictionaries(st.text(max_size=5), SCORES, max_size=3), BLOCKS)
-def test_any_details_have_tables_whose_rows_fit_their_headers(
-    scores: dict[str, Any], blocks: list[Block]
-) -> None:
-    _, *found = told(scores=scores, blocks=tuple(blocks))
-    assert len(found) == (len(scores) > 0) + (len(blocks) > 0)
+@given(st.lists(st.builds(PrecisionStep, block=st.text(max_size=5))))
+def test_any_details_have_tables_whose_rows_fit_their_headers(path: list[PrecisionStep]) -> None:
+    _, *found = told(path=tuple(path))
+    assert len(found) == (len(path) > 0)
     for table in found:
-        assert table.rows
+        assert len(table.rows) == len(path)
         for row in table.rows:
             assert len(row) == len(table.header)
             assert all(isinstance(cell, str) for cell in row)
@@ -293,15 +280,11 @@ def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
         )
 
 
-def test_the_block_to_blame_is_said_by_each_way() -> None:
+def test_the_block_to_blame_is_said() -> None:
     blocks = (Block("conv", "relu", (0,)), Block("head", "softmax", (1,)))
     residual = Residual(blocks, {"conv": 0.25, "head": 0.5}, "head")
-    details = PrecisionDetails(
-        precision="float", promoted=(), blamed={"promotion": "conv", "spectrum": None}
-    )
-    searched = structs.replace(TRIED, details=CandidateDetails(precision=details))
-    section = sections(candidates=(searched,), residual=residual)["residual"]
-    assert sentences(section) == "To blame: conv by promotion, head by residual."
+    section = sections(residual=residual)["residual"]
+    assert sentences(section) == "To blame: head."
     (errors,) = tables(section)
     assert errors.rows == [("head", "softmax", "0.5000"), ("conv", "relu", "0.2500")]
 
@@ -356,10 +339,16 @@ def hostile(tried: TriedCandidate) -> TriedCandidate:
     """A candidate with a hostile text in the place of each that a schema leaves free."""
     details = CandidateDetails(
         precision=PrecisionDetails(
-            blocks=(Block(HOSTILE, HOSTILE, (0,)),),
-            scores={HOSTILE: {HOSTILE: 1.0}},
-            blamed={HOSTILE: HOSTILE},
-            precision="float",
+            path=(
+                PrecisionStep(
+                    block=HOSTILE,
+                    taken_back=False,
+                    promoted=1,
+                    margin_difference=0.5,
+                    deviating=7,
+                    bytes=43_296,
+                ),
+            ),
             promoted=(HOSTILE,),
         )
     )

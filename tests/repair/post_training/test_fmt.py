@@ -134,11 +134,14 @@ def _interrupted(*_: object, **_named: object) -> bytes:
     ("options", "why"),
     [
         (("--method", "fmt"), "needs --groups"),
-        (("--method", "bias", "--groups", "0"), "--groups is for a pair, by --method fmt or auto"),
+        (
+            ("--method", "ranges", "--groups", "0"),
+            "--groups is for a pair, by --method fmt or auto",
+        ),
         (("--method", "fmt", "--groups", "x"), "expected positions of columns"),
         (("--groups", "0,0"), "expected positions of columns"),
         (("--groups", "0", "--resume"), "a repair by --groups stores nothing"),
-        (("--method", "bias", "--slice", "50"), "--slice is a setting of --method dare and fmt"),
+        (("--method", "ranges", "--slice", "50"), "--slice is a setting of --method dare and fmt"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(

@@ -20,24 +20,19 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.precision.blocks import (
     OperatorErrors,
+    blamed,
     blocks_of,
     joined_tail,
     operator_errors,
     operators_of,
-)
-from edgeflare.repair.precision.localization import (
-    blamed,
-    promotion_scores,
     residual,
     residual_scores,
-    spectrum_scores,
-    tarantula,
 )
 from edgeflare.repair.precision.precision_candidates import (
     LEAST_GAIN,
     improvements,
-    localized_scores,
     path_points,
+    promotion_scores,
     search_precision,
 )
 from edgeflare.repair.precision.precision_promotion import (
@@ -45,6 +40,7 @@ from edgeflare.repair.precision.precision_promotion import (
     MarginDifference,
     Measure,
     PromotedModel,
+    PromotedModels,
 )
 from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
@@ -123,21 +119,23 @@ def test_a_model_that_computes_in_float_has_no_blocks() -> None:
 
 
 def test_margins_tell_how_near_a_model_is_and_on_which_inputs_it_deviates() -> None:
-    """Where the label is another one or tied; the original has no error."""
     known = judged("example")
     network = replace(known.network, rows=known.rows, original_rows=known.original_rows)
     comparison = MarginComparison(network)
     same = comparison.error(network.original)
     assert (same.mean, same.deviating) == (0.0, 0)
-    assert not comparison.deviating(network.original).any()
     nearer = comparison.error(weights_only(known.network).content)
     assert nearer.mean < comparison.error(network.content).mean
-    raw = outputs(network.content, known.rows)
-    wanted = outputs(network.original, known.original_rows).argmax(axis=1)
-    best = np.sort(raw, axis=1)
-    deviating = (raw.argmax(axis=1) != wanted) | (best[:, -1] == best[:, -2])
-    assert deviating.any()
-    np.testing.assert_array_equal(comparison.deviating(network.content), deviating)
+    raw, exact = (
+        outputs(network.content, known.rows),
+        outputs(network.original, known.original_rows),
+    )
+    best, second = np.sort(raw, axis=1)[:, -1], np.sort(raw, axis=1)[:, -2]
+    deviating = (raw.argmax(axis=1) != exact.argmax(axis=1)) | (best == second)
+    leads = np.diff(np.sort(exact, axis=1)[:, -2:])[:, 0]
+    there = int(deviating[leads <= np.median(leads)].sum())
+    assert there > 0
+    assert comparison.error(network.content).deviating == there
 
 
 @cache
@@ -162,20 +160,6 @@ def with_fault(
     return network.with_content(broken(network.content, planted))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("block", "fault", "amount"),
-    [(0, "scale off", 2.0), (1, "some weights", 0.3), (2, "some weights", 0.3)],
-)
-def test_each_way_blames_the_block_with_the_fault(block: int, fault: str, amount: float) -> None:
-    network = with_fault(block, fault, amount)
-    comparison = MarginComparison(network)
-    assert comparison.deviating(network.content).sum() >= 10
-    scores = localized_scores(network, blocks(), comparison, lambda _done, _total: None)
-    for way, of in scores.items():
-        assert blamed(blocks(), of) == blocks()[block], (way, of)
-
-
 def test_an_operator_adds_no_error_of_those_before_it() -> None:
     operators = operators_of(blocks())
     few = replace(
@@ -188,12 +172,6 @@ def test_an_operator_adds_no_error_of_those_before_it() -> None:
     assert faulty[first].relative.mean() > 5 * healthy[first].relative.mean()
     for one in set(healthy) - {first}:
         np.testing.assert_array_equal(faulty[one].squared, healthy[one].squared)
-
-
-def made_up(values: list[list[float]], errors: list[float]) -> OperatorErrors:
-    activation = np.array(values)
-    squared = np.broadcast_to(np.array(errors) ** 2, activation.shape)
-    return OperatorErrors(squared, 1.0, activation)
 
 
 def block(*operators: int) -> Block:
@@ -238,23 +216,6 @@ def test_an_operator_with_several_outputs_is_compared_by_its_first() -> None:
     assert all(one.relative.max() < 0.05 for one in errors.values())
 
 
-def test_tarantula_is_greatest_for_channels_active_on_failures_alone() -> None:
-    failing = np.array([True, True, False, False])
-    activation = np.array([[9.0, 0, 5], [8, 0, 0], [1, 7, 5], [0, 8, 0]])
-    np.testing.assert_allclose(tarantula(activation, failing), [1.0, 0.0, 0.5])
-
-
-def test_spectrum_blames_channels_with_errors_that_are_active_on_failures() -> None:
-    failing = np.array([True, True, False, False])
-    on_failing, on_passing = [[9.0] * 2, [8.0] * 2, [0.0] * 2, [1.0] * 2], [[0.0] * 2] * 4
-    errors = {0: made_up(on_failing, [0.5, 0.5]), 1: made_up(on_passing, [0.1, 0.1])}
-    scores = spectrum_scores((FIRST, SECOND), errors, failing)
-    assert 1 >= scores[FIRST.name] > scores[SECOND.name] >= 0
-    assert blamed((FIRST, SECOND), scores) == FIRST
-    nothing = spectrum_scores((FIRST, SECOND), errors, np.zeros(4, bool))
-    assert blamed((FIRST, SECOND), nothing) is None
-
-
 @given(gains=st.lists(st.floats(-0.5, 0.9), min_size=2, max_size=2), before=st.floats(0.1, 1))
 def test_promotion_blames_the_block_that_gains_most(gains: list[float], before: float) -> None:
     errors = {FIRST: before * (1 - gains[0]), SECOND: before * (1 - gains[1])}
@@ -270,23 +231,33 @@ def test_promotion_blames_the_block_that_gains_most(gains: list[float], before: 
 
 
 def test_residual_adds_up_the_operators_of_a_block() -> None:
-    errors = {at: made_up([[1.0]], [error]) for at, error in enumerate((0.3, 0.4, 0.1))}
+    errors = {
+        at: OperatorErrors(np.array([[error**2]]), 1.0) for at, error in enumerate((0.3, 0.4, 0.1))
+    }
     both, last = block(0, 1), block(2)
     scores = residual_scores((both, last), errors)
     np.testing.assert_allclose([scores[both.name], scores[last.name]], [0.5, 0.1])
 
 
 @pytest.mark.slow
-def test_the_block_with_a_fault_is_blamed() -> None:
-    network = judged("example").network
-    healthy = residual(network)
+@pytest.mark.parametrize(
+    ("block", "fault", "amount"),
+    [(0, "scale off", 2.0), (1, "some weights", 0.3), (2, "some weights", 0.3)],
+)
+def test_the_block_with_a_fault_is_blamed_and_gains_most_by_its_promotion(
+    block: int, fault: str, amount: float
+) -> None:
+    healthy, network = residual(near_network()), with_fault(block, fault, amount)
+    name = blocks()[block].name
+    found = residual(network)
     assert healthy is not None
-    name = healthy.blocks[1].name
-    found = residual(with_fault(1, "scale off", 2.0, network))
     assert found is not None
     assert found.blamed == name
     assert found.scores[name] > 2 * healthy.scores[name]
     assert found.scores.keys() == {one.name for one in found.blocks}
+    models = PromotedModels(network, MarginComparison(network))
+    scores = promotion_scores(blocks(), models.measured)
+    assert blamed(blocks(), scores) == blocks()[block]
 
 
 def test_a_model_without_blocks_in_integers_or_with_another_stride_has_none() -> None:

@@ -48,7 +48,7 @@ _PROBABILITIES = frozenset({"LOGISTIC", "SOFTMAX"})
 them would be lost."""
 
 _WEIGHTS = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
-_ACTIVATIONS = {"symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
+_ACTIVATIONS = {"num_bits": 8, "symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def float_operators(
         if rounded_layer.operator in chosen.values():
             model.set_rounded(rounded_layer)
     original = network.original_graph
-    rules = [_integer(_EACH, _ALL, 8)]
+    rules = [_integer(_EACH, _ALL)]
     for operator in chosen.values():
         name, scope = original.operators[operator].name, model.scope(operator)
         rules.append(_unchanged(scope, _ALL))
@@ -123,30 +123,6 @@ def float_operators(
         rules.append(_unchanged(_EACH, "INPUT"))
     if _makes_an_output(original, chosen.values()):
         rules.append(_unchanged(_EACH, "OUTPUT"))
-    return _rewritten(model, tuple(rules))
-
-
-def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Rewritten:
-    """Compute some operators on int16 activations, in ranges as they are, and the rest as it is.
-
-    All weights and biases are those of the compressed model. A softmax or logistic function behind
-    a named operator has int16 activations too. Where such an operator makes an output of the model,
-    all outputs are int16. tflite-runtime 2.14 refuses files with int8 and int16 activations.
-
-    Args:
-        network: network whose original is rewritten.
-        operators: positions in the graph of the compressed model.
-
-    """
-    chosen = _chosen(network, operators)
-    model = FloatModel(network)
-    model.keep_ranges()
-    for layer in network.layers:
-        model.keep_values(layer)
-    rules = [_integer(_EACH, _ALL, 8)]
-    rules += [_integer(model.scope(operator), _ALL, 16) for operator in chosen.values()]
-    if _makes_an_output(network.original_graph, chosen.values()):
-        rules.append(_integer(_EACH, "OUTPUT", 16))
     return _rewritten(model, tuple(rules))
 
 
@@ -172,7 +148,7 @@ def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic])
     if not integers:
         return _rewritten(model, (_stored_int8(_EACH, _ALL),))
     model.keep_ranges()
-    rules = [_integer(_EACH, _ALL, 8)]
+    rules = [_integer(_EACH, _ALL)]
     for name, ends in (("INPUT", like.inputs), ("OUTPUT", like.outputs)):
         if not all(like.tensors[tensor].holds_8_bits for tensor in ends):
             rules.append(_unchanged(_EACH, name))
@@ -223,14 +199,13 @@ def _rewritten(model: FloatModel, recipe: Recipe) -> Rewritten:
     return Rewritten(model.quantized(recipe), recipe)
 
 
-def _integer(regex: str, operation: str, bits: int) -> dict[str, Any]:
-    """Return the rule that computes on integers; int16 activations are symmetric."""
-    activations = {**_ACTIVATIONS, "num_bits": bits, "symmetric": bits == 16}
+def _integer(regex: str, operation: str) -> dict[str, Any]:
+    """Return the rule that computes on integers."""
     return _rule(
         regex,
         operation,
         compute="INTEGER",
-        activation_tensor_config=activations,
+        activation_tensor_config=_ACTIVATIONS,
         weight_tensor_config=_WEIGHTS,
     )
 

@@ -1,4 +1,4 @@
-"""Blocks of operators computed in float or in int16: the last one, a decoding tail, or a search."""
+"""Blocks of operators computed in float: the last one, a decoding tail, or what a search finds."""
 
 from __future__ import annotations
 

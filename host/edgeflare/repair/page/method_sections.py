@@ -71,17 +71,10 @@ def blamed_section(document: RepairDocument) -> Section:
 
 
 def _blamed(document: RepairDocument) -> Iterator[Block]:
-    """Yield which block of the model before is to blame, by each way, and the error of each."""
-    searched = (candidate.details.precision for candidate in document.candidates)
-    blamed = dict(
-        next((known.blamed for known in searched if known and known.blamed is not None), {})
-    )
+    """Yield which block of the model before is to blame, and the error of each."""
     residual = document.residual
     if residual is not None:
-        blamed["residual"] = residual.blamed
-    ways = [f"{block} by {way}" for way, block in blamed.items() if block is not None]
-    yield Sentences([f"To blame: {', '.join(ways)}."] if ways else [])
-    if residual is not None:
+        yield Sentences([] if residual.blamed is None else [f"To blame: {residual.blamed}."])
         tensors = {block.name: block.tensor for block in residual.blocks}
         ranked = sorted(residual.scores.items(), key=lambda score: -score[1])
         yield Table(
@@ -112,7 +105,7 @@ def details_section(document: RepairDocument) -> Section:
 def _details(candidate: TriedCandidate, classes: Sequence[str]) -> Iterator[Block]:
     """Yield what a method says of a candidate, but for what shifts have tables of their own for.
 
-    Objects in a list or by name are a table, and the rest are facts.
+    Objects in a list are a table, and the rest are facts.
     """
     shifts = candidate.details.shifts
     for name, section in msgspec.to_builtins(candidate.details).items():
@@ -126,9 +119,7 @@ def _details(candidate: TriedCandidate, classes: Sequence[str]) -> Iterator[Bloc
 
 
 def _rows(value: object) -> list[Mapping[str, Any]]:
-    """Return the rows of what can be a table: objects in a list, or by name in an object."""
-    if isinstance(value, Mapping) and all(isinstance(inner, Mapping) for inner in value.values()):
-        return [{"": name, **inner} for name, inner in value.items()]
+    """Return the rows of what can be a table: objects in a list."""
     if isinstance(value, list | tuple) and all(isinstance(element, Mapping) for element in value):
         return list(value)
     return []
@@ -139,14 +130,12 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         title=title.replace("_", " "),
         header=[key.replace("_", " ") for key in keys],
-        rows=[[_cell(key, row.get(key)) for key in keys] for row in rows],
+        rows=[[_cell(row.get(key)) for key in keys] for row in rows],
     )
 
 
-def _cell(key: str, value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text}" for name, text in details(value)) or "–"
-    return ", ".join(text for _, text in details({key: value})) or "–"
+def _cell(value: object) -> str:
+    return ", ".join(text for _, text in details({"": value})) or "–"
 
 
 def _moved(shifts: FoundShifts, classes: Sequence[str]) -> Table:

@@ -115,8 +115,7 @@ def _words(document: RepairDocument) -> Iterator[str]:
         yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
         if repaired.recipe is not None:
             yield (
-                "It computes in float or int16, at least in part; --target int8-only allows"
-                " integers of 8 bits alone."
+                "It computes in float, at least in part; --target int8-only allows integers alone."
             )
     tried = None if offered is None else document.tried(offered.candidate)
     if offered is not None and tried is not None:

@@ -1,4 +1,4 @@
-"""The blocks of a compressed model, promoted to another precision as a whole, and their errors.
+"""The blocks of a compressed model, each promoted to float as a whole, and their errors.
 
 A block is an operator with weights, together with the operators behind it that carry its numbers up
 to the next operators with weights, such as an activation, a pool, a sum or a softmax. So between
@@ -9,13 +9,16 @@ Each operator adds an error itself, by channel. It gets the inputs that it has i
 rounded to the steps of the compressed model. What it puts out is compared with what the original's
 operator makes of the same rounded inputs. So the errors of the operators before it do not count,
 and none counts twice. Nor does a shift of all logits of a softmax, which does not see it.
+
+The *residual* of a block is the error that its operators add themselves, by the signal. It takes
+seconds, so that each repair has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +35,11 @@ from edgeflare.repair.fitting.activation_ranges import activation_limits, counte
 from edgeflare.repair.fitting.biases import feeds_softmax_alone
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
-from edgeflare.repair.precision_details import Block
+from edgeflare.repair.precision_details import Block, Residual
+
+RESIDUAL_INPUTS = 64
+"""Inputs by which operators are compared with the original's for the residual, at equal distances
+of those to fit with."""
 
 
 def joined_tail(network: QuantizedNetwork) -> tuple[int, ...]:
@@ -131,13 +138,11 @@ class OperatorErrors:
     Attributes:
         squared: mean square of its own error by input and channel, (n, channels).
         signal: mean square of what the original's operator makes, over all inputs and channels.
-        activation: mean of what it makes itself, (n, channels).
 
     """
 
     squared: Real
     signal: float
-    activation: Real
 
     @property
     def relative(self) -> Real:
@@ -173,7 +178,6 @@ def operator_errors(
     tensors = sorted({tensor for layer in layers for tensor in layer.original_inputs})
     squared: dict[int, list[Real]] = {layer.operator: [] for layer in layers}
     signals: dict[int, list[float]] = {layer.operator: [] for layer in layers}
-    activations: dict[int, list[Real]] = {layer.operator: [] for layer in layers}
     with (
         closing(HostProbe(rounded.content, "builtin")) as first,
         closing(HostProbe(exact.content, "builtin")) as second,
@@ -195,14 +199,9 @@ def operator_errors(
                 if matched.output in logits:
                     error -= float(error.mean())
                 squared[matched.operator].append(_by_channel(error**2))
-                activations[matched.operator].append(_by_channel(made))
                 signals[matched.operator].append(float((signal**2).mean()))
     return {
-        operator: OperatorErrors(
-            np.stack(squared[operator]),
-            float(np.mean(signals[operator])),
-            np.stack(activations[operator]),
-        )
+        operator: OperatorErrors(np.stack(squared[operator]), float(np.mean(signals[operator])))
         for operator in squared
     }
 
@@ -230,3 +229,59 @@ def _inputs(
 
 def _by_channel(values: Real) -> Real:
     return np.asarray(values.reshape(-1, values.shape[-1]).mean(axis=0))
+
+
+def residual(network: QuantizedNetwork) -> Residual | None:
+    """Return the blocks of a network as it came, and the error that each adds itself.
+
+    Returns:
+        None where the operators cannot be compared with the original's.
+
+    """
+    stride = max(1, len(network.rows) // RESIDUAL_INPUTS)
+    few = replace(
+        network, rows=network.rows[::stride], original_rows=network.original_rows[::stride]
+    )
+    try:
+        blocks = blocks_of(network)
+        scores = residual_scores(blocks, operator_errors(few, operators_of(blocks)))
+    except UserError:  # a repair does not need it
+        return None
+    worst = blamed(blocks, scores)
+    return Residual(blocks, scores, None if worst is None else worst.name)
+
+
+def residual_scores(
+    blocks: Sequence[Block], errors: Mapping[int, OperatorErrors]
+) -> dict[str, float]:
+    """Return the error that each block adds itself, by its signal: the root of the summed squares.
+
+    Args:
+        blocks: the blocks.
+        errors: errors of their operators.
+
+    Returns:
+        A score for each block's name.
+
+    """
+    return {
+        block.name: float(
+            np.sqrt(
+                sum(
+                    float((errors[operator].relative ** 2).mean())
+                    for operator in block.operators
+                    if operator in errors
+                )
+            )
+        )
+        for block in blocks
+    }
+
+
+def blamed(blocks: Sequence[Block], scores: Mapping[str, float]) -> Block | None:
+    """Return the block with the greatest score; None where no score is above 0.
+
+    Of equal ones it is the first in execution order.
+    """
+    first = max(blocks, key=lambda block: scores[block.name])
+    return first if scores[first.name] > 0 else None

@@ -1,4 +1,4 @@
-"""The candidates of a precision search: the points of its path, in float and in int16.
+"""The candidates of a precision search: the points of its path.
 
 The search runs on the file as it was fitted before, and on the inputs to fit with. The candidates
 are judged like all others, on inputs that the search does not know.
@@ -13,38 +13,22 @@ error stays promoted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
-from math import isfinite
-
-import numpy as np
-from msgspec import structs
 
 from edgeflare.errors import UserError
 from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
-from edgeflare.repair.precision.blocks import blocks_of, operator_errors, operators_of
-from edgeflare.repair.precision.localization import (
-    blamed,
-    promotion_scores,
-    ranked,
-    residual_scores,
-    spectrum_scores,
-)
+from edgeflare.repair.precision.blocks import blocks_of
 from edgeflare.repair.precision.precision_promotion import (
     MarginComparison,
     Measure,
     PromotedModel,
     PromotedModels,
 )
-from edgeflare.repair.precision_details import (
-    Block,
-    Precision,
-    PrecisionDetails,
-    PrecisionStep,
-)
+from edgeflare.repair.precision_details import Block, PrecisionDetails, PrecisionStep
 from edgeflare.repair.repair_candidate import RepairCandidate, StepProgress
 
 _AT_ONCE = 4
@@ -57,12 +41,6 @@ all."""
 POINTS = (1, 2, 4, 8, 16)
 """Least numbers of promoted blocks at which the path has a candidate; one more is at its end."""
 
-INT16_POINTS = 2
-"""First points that are candidates in int16 too, whose kernels are slow."""
-
-LOCALIZED_WITH = 128
-"""Inputs by which operators are compared with the original's, at most half of them deviating."""
-
 
 def precision_candidates(
     network: QuantizedNetwork,
@@ -72,24 +50,21 @@ def precision_candidates(
 ) -> list[RepairCandidate]:
     """Search the blocks to promote, and return the points of the path.
 
-    Each is named by its precision and how many blocks have it, "float-2"; the first one's details
-    say what the search found, too.
+    Each is named by how many blocks are promoted, "float-2"; the first one's details have the path,
+    too.
 
     Args:
-        network: as it came; its blocks are blamed.
+        network: as it came.
         fitted: the same one, fitted in place, in which blocks are promoted.
         rounded: layers of the original with the weights that promoted blocks have in float.
-        progress: is told how many files are measured, and of about how many; first of those that
-            localize, and then of those of the search.
+        progress: is told how many files are measured, and of about how many.
 
     Raises:
         UserError: nothing can be promoted, or promoting nothing gains.
 
     """
     blocks = blocks_of(network)
-    comparison = MarginComparison(network)
-    scores = localized_scores(network, blocks, comparison, progress)
-    models = PromotedModels(fitted, comparison, rounded)
+    models = PromotedModels(fitted, MarginComparison(network), rounded)
     measure = _counted(models.measured, progress, len(blocks) * (_AT_ONCE + 1))
     alone = promotion_scores(blocks, measure)
     path = search_precision(ranked(blocks, alone), measure)
@@ -98,72 +73,45 @@ def precision_candidates(
         raise UserError("no block gains on the inputs to fit with where it is computed in float")
 
     points = path_points(improvements(before, path), path[-1].after)
-    wanted: list[tuple[PromotedModel, Precision]] = [(point, "float") for point in points]
-    wanted += [(point, "int16") for point in points[:INT16_POINTS]]
-    details = PrecisionDetails(
-        blocks=blocks,
-        scores={
-            way: {name: number if isfinite(number) else None for name, number in of.items()}
-            for way, of in scores.items()
-        },
-        blamed={
-            way: None if (worst := blamed(blocks, of)) is None else worst.name
-            for way, of in scores.items()
-        },
-        path=tuple(map(_described, path)),
-        precision="float",
-        promoted=(),
-    )
-    return list(_candidates(models, wanted, details))
+    return list(_candidates(models, points, tuple(map(_described, path))))
 
 
 def _candidates(
-    models: PromotedModels,
-    wanted: Sequence[tuple[PromotedModel, Precision]],
-    details: PrecisionDetails,
+    models: PromotedModels, points: Sequence[PromotedModel], path: tuple[PrecisionStep, ...]
 ) -> Iterator[RepairCandidate]:
-    """Yield points as candidates, but for those that the quantizer does not make."""
-    for point, precision in wanted:
-        try:
-            made = models.made(point.blocks, precision)
-        except UserError:
-            continue
+    """Yield points as candidates, the first with the path, which all of them share."""
+    for number, point in enumerate(points):
+        made = models.made(point.blocks)
         promoted = tuple(block.name for block in point.blocks)
-        details = structs.replace(details, precision=precision, promoted=promoted)
-        name, said = f"{precision}-{len(promoted)}", CandidateDetails(precision=details)
-        yield RepairCandidate(name, made.content, made.recipe, said)
-        details = PrecisionDetails(precision=precision, promoted=promoted)
+        details = PrecisionDetails(path=None if number else path, promoted=promoted)
+        said = CandidateDetails(precision=details)
+        yield RepairCandidate(f"float-{len(promoted)}", made.content, made.recipe, said)
 
 
-def localized_scores(
-    network: QuantizedNetwork,
-    blocks: Sequence[Block],
-    comparison: MarginComparison,
-    progress: StepProgress,
-) -> dict[str, dict[str, float]]:
-    """Return the scores of each block by each of the three ways: promotion, residual, spectrum.
+def promotion_scores(blocks: Sequence[Block], measure: Measure) -> dict[str, float]:
+    """Return by how much the error of the decisions falls where a block alone is promoted.
 
     Args:
-        network: network whose blocks they are.
-        blocks: all of them.
-        comparison: comparison with the original's answers to the network's inputs.
-        progress: is told how many files are measured, and of how many.
+        blocks: the blocks.
+        measure: measures files of the model with some blocks promoted.
+
+    Returns:
+        The share of the error without promoted blocks that is gone, for each block's name; below 0
+        where it grows, and minus infinity where there is no such file.
 
     """
-    failing = comparison.deviating(network.content)
-    # Failing inputs, and others at equal distances.
-    bad, good = np.flatnonzero(failing)[: LOCALIZED_WITH // 2], np.flatnonzero(~failing)
-    stride = max(1, -(-len(good) // (LOCALIZED_WITH - len(bad))))
-    some = np.sort(np.concatenate([bad, good[::stride]]))
-    few = replace(network, rows=network.rows[some], original_rows=network.original_rows[some])
-    errors = operator_errors(few, operators_of(blocks))
-    models = PromotedModels(network, comparison)
-    measure = _counted(models.measured, progress, len(blocks) + 1)
-    return {
-        "promotion": promotion_scores(blocks, measure),
-        "residual": residual_scores(blocks, errors),
-        "spectrum": spectrum_scores(blocks, errors, failing[some]),
-    }
+
+    def error_with(promoted: Sequence[Block]) -> float:
+        found = measure(promoted)
+        return float("inf") if found is None else found.error.mean
+
+    before = error_with(())
+    return {block.name: 1.0 - error_with((block,)) / before if before else 0.0 for block in blocks}
+
+
+def ranked(blocks: Sequence[Block], scores: Mapping[str, float]) -> list[Block]:
+    """Return blocks by falling scores; of equal ones the first in execution order is before."""
+    return sorted(blocks, key=lambda block: -scores[block.name])
 
 
 def _counted(measure: Measure, progress: StepProgress, total: int) -> Measure:

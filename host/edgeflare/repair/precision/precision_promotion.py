@@ -20,10 +20,10 @@ from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import Rewritten, float_operators, int16_operators
+from edgeflare.repair.fitting.quantizer import Rewritten, float_operators
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import operators_of
-from edgeflare.repair.precision_details import Block, Precision
+from edgeflare.repair.precision_details import Block
 from edgeflare.tasks.classification import softmax
 from edgeflare_protos.kernel_sets import Kernels
 
@@ -79,15 +79,13 @@ class PromotedModels:
         found = self._known[operators]
         return None if found is None else PromotedModel(tuple(blocks), *found)
 
-    def made(self, blocks: Sequence[Block], precision: Precision = "float") -> Rewritten:
+    def made(self, blocks: Sequence[Block]) -> Rewritten:
         """Make the file with some blocks promoted, one at least.
 
         Raises:
             UserError: the quantizer does not rewrite the model so.
 
         """
-        if precision == "int16":
-            return int16_operators(self._network, operators_of(blocks))
         return float_operators(self._network, operators_of(blocks), self._rounded)
 
     def _measured(self, operators: tuple[int, ...]) -> tuple[MarginDifference, int] | None:
@@ -149,8 +147,8 @@ class MarginComparison:
         self._wanted = self._lead(outputs, every)
         self._near = np.flatnonzero(self._wanted <= np.median(self._wanted))
 
-    def deviating(self, content: bytes) -> NDArray[np.bool_]:
-        """Return on which inputs a file's label is not the original's, or tied: (n,).
+    def error(self, content: bytes) -> MarginDifference:
+        """Compare a file with the original.
 
         Args:
             content: a `.tflite` file with the interface of the compressed model, or in float.
@@ -159,11 +157,6 @@ class MarginComparison:
             UserError: the runtime refuses it, or it gives no answer.
 
         """
-        every = np.arange(len(self._wanted))
-        return np.asarray(self._lead(self._outputs(content, every), every) <= 0)
-
-    def error(self, content: bytes) -> MarginDifference:
-        """Compare a file with the original; raises as `deviating` does."""
         margins = self._lead(self._outputs(content, self._near), self._near)
         errors = np.abs(margins - self._wanted[self._near])
         return MarginDifference(float(errors.mean()), int((margins <= 0).sum()))
