@@ -14,7 +14,6 @@ from edgeflare.campaign.input_evaluation import (
     evaluate_inputs,
     screen,
     verify,
-    warn,
 )
 from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.search_phase import SearchPhase
@@ -52,8 +51,6 @@ def run_screening(context: CampaignContext, interrupt: Interrupt) -> StoppedBy:
         outcomes = screen(context)
         context.stopwatch.lap("setup")
         screened = len(outcomes) == len(context.seed_ids)
-        if screened:
-            warn(context)
         verified = verify(replace(context, stopped=interrupt.urgent))
         context.health.thermometer.read_all()
     return "screening" if screened and verified else interrupt.by
@@ -66,7 +63,6 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     context.stopwatch.lap("setup")
     ended = False
     if tested and len(outcomes) == len(context.seed_ids):
-        warn(context)
         deviating = context.journal.triggers().keys() - context.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
         searched = SearchPhase(context, seeds, _donors(context, outcomes)).run()

@@ -215,7 +215,8 @@ FOLDER = "deviating_seeds"
 def screen(context: CampaignContext) -> dict[int, Outcome]:
     """Evaluate the seeds that are searched, and record those that deviate.
 
-    Where a screening is given, its answers are taken, and nothing is asked.
+    Once all are, what looks wrong in the answers is noted. Where a screening is given, its answers
+    are taken, and nothing is asked.
 
     Returns:
         The outcome of each seed, by seed id; not of all if the user stopped it.
@@ -224,11 +225,11 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
     if WITHOUT_RESET_KEY not in context.journal.about():
         found = context.without_reset()
         context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
-    known, seed_ids = _known(context), context.seed_ids
-    missing = [seed_id for seed_id in seed_ids if seed_id not in known]
-    outcomes = {seed_id: query.outcome for seed_id, query in known.items()}
+    evaluated, seed_ids = _known(context), context.seed_ids
+    missing = [seed_id for seed_id in seed_ids if seed_id not in evaluated]
     if context.screening is not None:
-        return outcomes | _take(context, context.screening, missing)
+        evaluated |= _take(context, context.screening, missing)
+        missing = []
     for batch in evaluate_inputs(
         context,
         "seed",
@@ -237,21 +238,23 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
         members=context.panel.members,
         record=lambda seed_id, query: _record(context, seed_id, query.outcome),
     ):
-        outcomes |= {seed_id: query.outcome for seed_id, query in batch}
-        context.observer.screened(len(outcomes), len(seed_ids))
-    return outcomes
+        evaluated.update(batch)
+        context.observer.screened(len(evaluated), len(seed_ids))
+    if len(evaluated) == len(seed_ids):
+        _warn(context, evaluated)
+    return {seed_id: query.outcome for seed_id, query in evaluated.items()}
 
 
 def _take(
     context: CampaignContext, given: GivenScreening, seed_ids: Sequence[int]
-) -> dict[int, Outcome]:
-    """Record what a screening elsewhere has of some seeds, and return their outcomes."""
-    outcomes = {seed_id: given.outcomes[seed_id] for seed_id in seed_ids}
+) -> dict[int, EvaluatedQuery]:
+    """Record what a screening elsewhere has of some seeds, and return it."""
+    rows = [given.rows[seed_id] for seed_id in seed_ids]
     with context.journal.transaction():
-        context.journal.write_answers(given.rows[seed_id] for seed_id in seed_ids)
-        for seed_id, outcome in outcomes.items():
-            _record(context, seed_id, outcome)
-    return outcomes
+        context.journal.write_answers(rows)
+        for seed_id in seed_ids:
+            _record(context, seed_id, given.outcomes[seed_id])
+    return dict(zip(seed_ids, from_rows(context.panel.reading, rows), strict=True))
 
 
 def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
@@ -262,9 +265,8 @@ def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
         store_trigger(context, FOLDER, seed_id, trigger)
 
 
-def warn(context: CampaignContext) -> None:
+def _warn(context: CampaignContext, evaluated: Mapping[int, EvaluatedQuery]) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
-    evaluated = _known(context)
     known = {seed_id: query.outcome for seed_id, query in evaluated.items()}
     if context.screening is not None:
         known = dict(context.screening.outcomes)
@@ -283,7 +285,7 @@ def warn(context: CampaignContext) -> None:
         context.observer.warned(line)
 
 
-def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:
+def _known(context: CampaignContext) -> dict[int, EvaluatedQuery]:
     rows: list[AnswerRow] = [rows[0] for rows in context.journal.answers("seed").values()]
     return {
         row.seed_id: query

@@ -149,7 +149,7 @@ class Answer:
         """
         if self.decision is None or home.decision is None or not len(self.probabilities):
             return np.full(1, np.nan)
-        return self.probabilities[[home.decision]]
+        return self.probabilities[home.decision : home.decision + 1]
 
     def support_words(self) -> tuple[str, float]:
         """Return what `support` is, in words, and the least change of it that is worth a word."""

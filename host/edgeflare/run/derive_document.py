@@ -121,8 +121,10 @@ def _equal_arms(journal: RunJournal, header: RunHeader) -> list[str]:
     Arms that differ may still give equal outputs on seeds, where a saturated softmax hides what is
     below; so it is no matter as long as something is found.
     """
+    if not journal.chains() or journal.triggers():
+        return []
     rows = [rows[0] for rows in journal.answers("seed").values()]
-    if len(rows) < int(journal.about()["seeds"]) or not journal.chains() or journal.triggers():
+    if len(rows) < int(journal.about()["seeds"]):
         return []
     first, second = header.plan.goal.compared
     if _equal(rows, first, second):
@@ -240,7 +242,10 @@ def _rate(
         deviates and goal.tied_deviation(outcome)
         for deviates, outcome in zip(deviating, outcomes, strict=True)
     ]
-    harms = [harm_or_why_not(goal, *arguments) for arguments in zip(outcomes, known, strict=True)]
+    harms = [
+        harm_or_why_not(goal, *arguments)
+        for arguments in compress(zip(outcomes, known, strict=True), deviating)
+    ]
     labelled, right = right_by_arm(outcomes, known)
     inputs, count = len(outcomes), sum(deviating)
     low, high = exact_interval(count, inputs) if inputs else (0.0, 1.0)
@@ -253,8 +258,10 @@ def _rate(
         rate=count / max(1, inputs),
         low=low,
         high=high,
-        harm=count_harms(compress(harms, deviating)) if truths.given else None,
-        harm_by_tie=count_harms(compress(harms, by_tie)) if truths.given else None,
+        harm=count_harms(harms) if truths.given else None,
+        harm_by_tie=count_harms(compress(harms, compress(by_tie, deviating)))
+        if truths.given
+        else None,
         labelled=labelled,
         right={arm.value: n for arm, n in right.items()} if labelled else None,
     )
