@@ -219,11 +219,17 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         )
         return structs.replace(document, architecture=repair)
 
-    def seen_on(self, device: CandidateModel, best: LabelledCandidate[_Both]) -> _Both:
+    def seen_on(self, device: CandidateModel, on_host: _Both) -> _Both:
         """Return its answers beside those of the float model on the host."""
         inputs = self.parts[JUDGE][0]
-        original = () if best.evidence is None else best.evidence[JUDGE][0]
-        return original, device.answers(inputs, self.ids(len(inputs)))
+        return on_host[0], device.answers(inputs, self.ids(len(inputs)))
+
+    def lost(self, before: _Both, after: _Both) -> str | None:
+        """Compare how many inputs the compressed model is right on."""
+        labels = self.parts[JUDGE][1]
+        old, new = (int(_right(both[1], labels).sum()) for both in (before, after))
+        said = f"{new:,} of {len(labels):,} seeds that judge are right instead of {old:,}"
+        return said if new < old else None
 
     @property
     def _steps(self) -> int:

@@ -183,9 +183,15 @@ class CheckpointTuning(LabelledRepair[_Right]):
         )
         return structs.replace(document, checkpoints=repair)
 
-    def seen_on(self, device: CandidateModel, _best: LabelledCandidate[_Right]) -> _Right:
+    def seen_on(self, device: CandidateModel, _on_host: _Right) -> _Right:
         """Return where it is right."""
         return self._right_on(device, JUDGE)
+
+    def lost(self, before: _Right, after: _Right) -> str | None:
+        """Compare how many inputs are right under every attack."""
+        old, new = (int(_stands(right).sum()) for right in (before, after))
+        said = f"{new:,} attacked seeds that judge stand every attack instead of {old:,}"
+        return said if new < old else None
 
     def _made(self, name: str, taught: TaughtRows, progress: StepProgress) -> bytes:
         network, oracle, rng = self._network, taught.oracle, self.fitted_rng()

@@ -149,9 +149,15 @@ class FairnessTuning(LabelledRepair[Labels]):
         )
         return structs.replace(document, fairness=repair)
 
-    def seen_on(self, device: CandidateModel, _best: LabelledCandidate[Labels]) -> Labels:
+    def seen_on(self, device: CandidateModel, _on_host: Labels) -> Labels:
         """Return the decisions."""
         return self._decisions(device, self.parts[JUDGE][0])
+
+    def lost(self, before: Labels, after: Labels) -> str | None:
+        """Compare the bias, which is AAOD and the size of EOD together."""
+        old, new = (self._fairness(JUDGE, decided).bias for decided in (before, after))
+        said = f"AAOD and the size of EOD come to {new:.3f} instead of {old:.3f}"
+        return said if new > old else None
 
     def _makers(self) -> dict[str, Callable[[StepProgress], bytes]]:
         """Return what makes each candidate, by its name."""

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
+from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
+from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.repair.device_judgement import opened_on
 from edgeflare.repair.judging.candidate_model import CandidateModel
@@ -67,8 +69,8 @@ class LabelledRepair(ABC, Generic[Evidence]):
     Its life: what the pair lacks is refused (`require_pair`, `require_seeds`, `prepare`);
     `candidates` are made of the seeds to fit with, and looked at beside the models `before`; one is
     taken by the part that chooses (`choice`), and written if the `verdict` by the other parts is
-    for it; each device runs it (`seen_on`), and all is `described`. Methods are called in this
-    order, each once.
+    for it, and no device that runs it and the model before (`seen_on`) has `lost` by it; all is
+    `described`.
 
     Attributes:
         pair: the pair.
@@ -206,14 +208,30 @@ class LabelledRepair(ABC, Generic[Evidence]):
         Args:
             document: the document without it.
             evidence: what is seen of each model, the one before first, by part.
-            on_devices: what is seen of the written one on the seeds that judge, by device; empty
-                where none is.
+            on_devices: what is seen of the chosen one on the seeds that judge, by device; empty
+                where the host's answers are against it.
 
         """
 
     @abstractmethod
-    def seen_on(self, device: CandidateModel, best: LabelledCandidate[Evidence]) -> Evidence:
-        """Return what is seen of the chosen candidate on the seeds that judge, run by a device."""
+    def seen_on(self, device: CandidateModel, on_host: Evidence) -> Evidence:
+        """Return what is seen of a model on the seeds that judge.
+
+        Args:
+            device: the model, run by a device.
+            on_host: what is seen of it on the host.
+
+        """
+
+    @abstractmethod
+    def lost(self, before: Evidence, after: Evidence) -> str | None:
+        """Return what is worse after than before, in words; None where nothing is.
+
+        Args:
+            before: what a device shows of the model before, on the seeds that judge.
+            after: what it shows of the chosen candidate.
+
+        """
 
     def outcome(self, progress: ReportProgress) -> RepairOutcome:
         """Make candidates, choose one and judge it."""
@@ -228,9 +246,18 @@ class LabelledRepair(ABC, Generic[Evidence]):
         gains, why = False, self.why_none
         if best is not None:
             gains, why = self.verdict(before, evidence[best.tried.name], best.tried.name)
+        on_devices: dict[str, Evidence] = {}
+        if best is not None and best.candidate is not None and gains:
+            sides = before[JUDGE], evidence[best.tried.name][JUDGE]
+            for device in self.opened.devices:
+                old, on_devices[device.profile.name] = self._on_device(
+                    device, best.candidate, *sides
+                )
+                if lost := self.lost(old, on_devices[device.profile.name]):
+                    gains, why = False, f"on {device.profile.name} {best.tried.name} loses: {lost}"
         written = best if gains else None
         document = self._document([each.tried for each in made], written, why)
-        document = self.described(document, evidence, dict(self._on_devices(written)))
+        document = self.described(document, evidence, on_devices)
         return RepairOutcome(document, None if written is None else written.candidate)
 
     def fitted_rng(self) -> np.random.Generator:
@@ -254,14 +281,23 @@ class LabelledRepair(ABC, Generic[Evidence]):
             parts[FRESH] = np.asarray(fresh.inputs), true_labels(self.opened, fresh)
         return parts
 
-    def _on_devices(
-        self, written: LabelledCandidate[Evidence] | None
-    ) -> Iterator[tuple[str, Evidence]]:
-        if written is None or written.candidate is None:
-            return
-        for device in self.opened.devices:
-            with opened_on(device, written.candidate.content, self.opened) as (_, there):
-                yield device.profile.name, self.seen_on(there, written)
+    def _on_device(
+        self, device: Device, candidate: RepairCandidate, before: Evidence, after: Evidence
+    ) -> tuple[Evidence, Evidence]:
+        """Return what a device shows of the model before and of a candidate.
+
+        Args:
+            device: one of the pair's.
+            candidate: the candidate.
+            before: what the host shows of the model before, on the seeds that judge.
+            after: what it shows of the candidate.
+
+        """
+        content = read_model_file(self.pair.compressed)
+        with opened_on(device, content, self.opened) as (_, there):
+            old = self.seen_on(there, before)
+        with opened_on(device, candidate.content, self.opened) as (_, there):
+            return old, self.seen_on(there, after)
 
     def _document(
         self,
