@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflare.core.tensor import pack_rows
+from edgeflare.models import model_probe
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import tensor_capture
@@ -150,7 +151,11 @@ def test_what_cannot_be_captured_or_executed_part_by_part_is_named(
 
 
 @pytest.mark.slow
-def test_a_network_with_several_inputs_is_captured_and_executed_in_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1, 2**22])
+def test_a_network_with_several_inputs_is_captured_and_executed_in_parts(
+    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_probe, "_BYTES_AT_ONCE", at_once)
     content = write_state_model(tmp_path / "step.tflite", "INT8").read_bytes()
     graph, rng = Graph(content), np.random.default_rng(0)
     tensors = [graph.tensors[one].as_interface for one in graph.inputs]
@@ -232,8 +237,12 @@ def test_tensors_that_nothing_reads_any_more_are_dropped() -> None:
     )
 
 
-def test_an_input_that_the_network_cannot_take_is_named(refusal: Callable[..., str]) -> None:
-    """A part that fails: here a GATHER of an element that is not there."""
+@pytest.mark.parametrize("at_once", [1, 2**22])
+def test_an_input_that_the_network_cannot_take_is_named(
+    at_once: int, refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that fails: here a GATHER of an element that is not there, alone or with others."""
+    monkeypatch.setattr(model_probe, "_BYTES_AT_ONCE", at_once)
     writer = GraphWriter()
     x = writer.tensor("x", (1, 1), "INT32")
     table = writer.constant("table", np.zeros((4, 2), np.float32))

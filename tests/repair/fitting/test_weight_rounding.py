@@ -331,6 +331,17 @@ def test_layers_are_rounded_with_more_inputs_where_there_are_more(
 
 
 @pytest.mark.slow
+def test_a_part_of_the_positions_rounds_as_well(
+    fitted: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weight_rounding, "_MOST_ROWS", 100 * FITTED_WITH)
+    thinned, network = fit_rounding(_example(), untold), _example(others=True)
+    every, some = _layer_errors(network, fitted), _layer_errors(network, thinned)
+    assert every != some
+    assert all(some[operator] < 1.05 * every[operator] for operator in every), (every, some)
+
+
+@pytest.mark.slow
 def test_a_layer_with_wrong_scales_becomes_as_good_as_a_sound_one(fitted: bytes) -> None:
     content, graph = COMPRESSED.read_bytes(), Graph(COMPRESSED.read_bytes())
     weights = graph.tensors[graph.operators[2].inputs[1]]

@@ -70,14 +70,14 @@ def each_captured(
                     f"tensor {tensor}, {graph.tensors[tensor].name!r}, cannot be read on the "
                     f"kernels {kernels}: take builtin or reference"
                 )
-        for number in range(len(rows)):
-            one = {tensor: values[number] for tensor, values in given.items()}
-            try:
-                made = probe.run([one[tensor] for tensor in probe.given])
-            except ProbeFailed as failed:
-                raise UserError(f"the model gave no answer on input {number}: {failed}") from failed
-            seen = dict(zip(probe.made, made, strict=True)) | one
-            yield {tensor: _unbatched(seen[tensor]) for tensor in tensors}
+        try:
+            for some, outputs in probe.run_each([given[tensor] for tensor in probe.given]):
+                seen = dict(zip(probe.made, outputs, strict=True))
+                seen |= {tensor: values[some] for tensor, values in given.items()}
+                for number in range(some.stop - some.start):
+                    yield {tensor: _unbatched(seen[tensor][number]) for tensor in tensors}
+        except ProbeFailed as failed:
+            raise UserError(f"the model gave no answer on {failed}") from failed
 
 
 def network_inputs(graph: Graph, rows: NDArray[np.generic]) -> dict[int, NDArray[np.generic]]:
@@ -147,20 +147,19 @@ class StepwiseExecution:
 
     def _made(self, part: Part, graph: Graph) -> dict[int, NDArray[np.generic]]:
         given = [self._values[tensor] for tensor in part.inputs]
-        count = len(given[0])
         made: list[NDArray[np.generic]] = []
         with HostProbe(part.content, "builtin") as probe:
-            for number in range(count):
-                try:
-                    outputs = probe.run([values[number] for values in given])
-                except ProbeFailed as failed:
-                    raise UserError(
-                        f"{graph.source} gave no answer on input {number}: {failed}"
-                    ) from failed
-                if not made:
-                    made = [_empty((count, *output.shape), output.dtype) for output in outputs]
-                for values, output in zip(made, outputs, strict=True):
-                    values[number] = output
+            try:
+                for some, outputs in probe.run_each(given):
+                    if not made:
+                        made = [
+                            _empty((len(given[0]), *output.shape[1:]), output.dtype)
+                            for output in outputs
+                        ]
+                    for values, output in zip(made, outputs, strict=True):
+                        values[some] = output
+            except ProbeFailed as failed:
+                raise UserError(f"{graph.source} gave no answer on {failed}") from failed
         return dict(zip(part.outputs, made, strict=True))
 
 

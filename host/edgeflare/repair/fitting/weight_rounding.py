@@ -38,8 +38,8 @@ from edgeflare.repair.fitting.weight_restoration import restore_weights
 _RIDGE = 0.01
 """How strongly weights are held to the original's, as a share of the Hessian's mean diagonal."""
 
-_MOST_BYTES = 2**26
-"""Bytes of unfolded inputs at once: with the original's, errors and copies, a quarter GiB."""
+_MOST_BYTES = 2**24
+"""Bytes of unfolded inputs at once: with the original's, errors and copies, 64 MiB."""
 
 MOST_INPUTS = 1600
 """Inputs that layers are rounded with at most. Of 400 a dense layer learns what they have by
@@ -47,6 +47,9 @@ chance: ResNet-8's error of the lead that comes from its weights is .075 then, a
 
 _POSITIONS = 2**19
 """Positions of a layer's output, over all inputs, beyond which it is rounded with fewer of them."""
+
+_MOST_ROWS = 2**17
+"""Positions beyond which some are left out: neighbours among them have nearly the same inputs."""
 
 _CAPTURED_AT_ONCE = 32
 """Inputs of a float network whose intermediate tensors are in memory at once."""
@@ -154,9 +157,11 @@ def round_original(
             values = captured(original, rows[begin : begin + _CAPTURED_AT_ONCE], tensors)
             for layer in layers:
                 given = values[layer.inputs[0]]
+                stride = _stride(graph, layer.index, len(rows))
                 for some in _in_parts(graph, layer.index, len(given)):
                     real = given[some].astype(np.float32)
-                    moments[layer.index].add(unfolded_inputs(graph, layer.index, real))
+                    unfolded = unfolded_inputs(graph, layer.index, real)
+                    moments[layer.index].add(unfolded[:, ::stride])
         progress(len(rows), len(rows))
         return tuple(_rounded_for_float(graph, layer, moments[layer.index]) for layer in layers)
 
@@ -229,12 +234,13 @@ def _moments(
     """Return the moments of a layer's inputs, raw values, beside the original's, float ones."""
     moments = _no_inputs(graph, layer.operator, layer.float_bias is not None)
     tensor = graph.tensors[layer.inputs[0]]
+    stride = _stride(graph, layer.operator, len(given))
     for some in _in_parts(graph, layer.operator, len(given)):
-        real = tensor.real(given[some]).astype(np.float32)
-        moments.add(
-            unfolded_inputs(graph, layer.operator, real),
-            unfolded_inputs(graph, layer.operator, wanted[some].astype(np.float32)),
+        both = (tensor.real(given[some]), wanted[some])
+        unfolded = (
+            unfolded_inputs(graph, layer.operator, values.astype(np.float32)) for values in both
         )
+        moments.add(*(rows[:, ::stride] for rows in unfolded))
     return moments
 
 
@@ -243,6 +249,16 @@ def _no_inputs(graph: Graph, operator: int, centred: bool) -> InputMoments:
     empty = np.empty(graph.tensors[weights].shape, np.int8)
     groups, _, inputs = grouped_weights(graph, operator, empty).shape
     return InputMoments(groups, inputs, centred=centred)
+
+
+def _stride(graph: Graph, operator: int, count: int) -> int:
+    """Return which positions of so many inputs are looked at: each, or one in an odd number.
+
+    Rows of a picture are mostly even in length, so that all columns have their turn.
+    """
+    output = graph.tensors[graph.operators[operator].outputs[0]]
+    positions = count * (output.size // output.shape[-1])
+    return -(-positions // _MOST_ROWS) | 1
 
 
 def _in_parts(graph: Graph, operator: int, count: int) -> Iterator[slice]:
