@@ -31,6 +31,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -244,14 +245,16 @@ def _all_mutants(wanted: str | None) -> Iterator[Mutant]:
 
 def _mutants_of(room: str, path: Path) -> Iterator[Mutant]:
     """Yield the mutants of a file, of what is executed when a function is called."""
-    text = path.read_text("utf-8")
-    tree = ast.parse(text)
-    for function in ast.walk(tree):
+    content = path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
+    for function in ast.walk(ast.parse(content)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node, after in _changes(function):
                 begin = (node.lineno, node.col_offset)
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
-                before = ast.get_source_segment(text, node) or ""
+                first, last = (starts[line - 1] + at for line, at in (begin, end))
+                before = content[first:last].decode()
                 yield Mutant(room, str(path.relative_to(ROOT)), begin, end, before, after)
 
 
