@@ -107,9 +107,10 @@ def test_a_run_that_begins_is_not_written_over_another(tmp_path: Path) -> None:
 
 
 def test_by_default_a_run_lies_in_a_new_folder_of_runs() -> None:
-    path = RunFolder().choose("pair")
-    assert path.parent == Path("runs")
-    assert path.name.startswith("pair-")
+    paths = [RunFolder().choose("pair") for _ in range(10)]
+    assert {path.parent for path in paths} == {Path("runs")}
+    assert all(path.name.startswith("pair-") for path in paths)
+    assert len(set(paths)) == 10  # in one second
 
 
 def test_the_examples_of_conditions_are_conditions() -> None:

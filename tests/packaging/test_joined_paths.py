@@ -294,7 +294,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
         BY_THE_USER
     ),
     "release/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
-    "record/folder.py new_folder: f'{name}-{datetime.now():%Y%m%d-%H%M%S}'": BY_THE_USER,
+    "record/folder.py new_folder: f'{name}-{datetime.now():%Y%m%d-%H%M%S-%f}'": BY_THE_USER,
     "fleet/grid_job.py GridJob._gathered: cell.run": STRATEGY,
     "conditions/condition_choice.py chosen_conditions: text.strip()": BY_THE_USER,
     "conform/execution/pack_runner.py "

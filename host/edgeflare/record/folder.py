@@ -550,8 +550,11 @@ def _say(line: str) -> None:
 def new_folder(name: str) -> Path:
     """Return the path of a folder in `runs/` that no command has made yet, named after the time.
 
+    It says microseconds, since runs begin in the same second in a loop, in threads and in processes
+    of a pool.
+
     Args:
         name: what it begins with, such as the name of a pair and of a command.
 
     """
-    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}"
