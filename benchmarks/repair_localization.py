@@ -35,6 +35,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.candidate_details import Block
 from edgeflare.repair.fit_inputs import fit_inputs, network_to_fit
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, figures, judged
@@ -46,10 +47,9 @@ from edgeflare.repair.judging.judgement_inputs import (
     known_labels,
     split_seeds,
 )
+from edgeflare.repair.methods.precision import promotion_scores
 from edgeflare.repair.precision.blocks import blamed, blocks_of, residual
-from edgeflare.repair.precision.precision_candidates import promotion_scores
 from edgeflare.repair.precision.precision_promotion import MarginComparison, PromotedModels
-from edgeflare.repair.precision_details import Block
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault, harmful_fault
 

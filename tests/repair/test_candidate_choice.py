@@ -21,10 +21,9 @@ from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.repair import candidate_check, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
-from edgeflare.repair.candidate_details import CandidateDetails
+from edgeflare.repair.candidate_details import CandidateDetails, PrecisionDetails
 from edgeflare.repair.candidate_store import StoredCandidates
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
-from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import (
     CandidatePlan,
     EnoughTried,

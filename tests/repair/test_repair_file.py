@@ -20,11 +20,10 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.record.folder import FolderKind
 from edgeflare.repair.candidate_choice import verdict
-from edgeflare.repair.candidate_details import CandidateDetails
+from edgeflare.repair.candidate_details import CandidateDetails, PrecisionDetails
 from edgeflare.repair.candidate_store import FOLDER, Attempt, StoredCandidates
 from edgeflare.repair.judging.judgement import Figures
 from edgeflare.repair.judging.judgement_inputs import TIGHT
-from edgeflare.repair.precision_details import PrecisionDetails
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import (

@@ -12,6 +12,7 @@ import typer
 from edgeflare.cli.console import Console
 from edgeflare.cli.option_values import complete_run
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import number
 from edgeflare.pages.page import Bullets, Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder import file_written
@@ -141,19 +142,15 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("causes", lambda run: ", ".join(f"{n} {cause}" for cause, n in run.causes.items()) or "–"),
     ("kinds", lambda run: ", ".join(f"{n} {kind}" for kind, n in run.kinds.items())),
     ("who is right", lambda run: harms_in_words(run.harm) or "–"),
-    ("mean queries", lambda run: _number(run.mean_queries, 1)),
-    ("mean device queries", lambda run: _number(run.mean_device_queries, 1)),
-    ("median strength", lambda run: _number(run.median_strength, 4)),
-    ("median L2", lambda run: _number(run.median_l2, 0)),
+    ("mean queries", lambda run: number(run.mean_queries, 1)),
+    ("mean device queries", lambda run: number(run.mean_device_queries, 1)),
+    ("median strength", lambda run: number(run.median_strength, 4)),
+    ("median L2", lambda run: number(run.median_l2, 0)),
     ("seeds within {measure}, dB", lambda run: _nearness(run) or "–"),
-    ("area under that curve", lambda run: _number(run.area, 3)),
+    ("area under that curve", lambda run: number(run.area, 3)),
     ("inputs of this run alone", lambda run: str(run.unique)),
 )
 
 
 def _nearness(column: ComparedRun) -> str:
     return ", ".join(f"{level}: {share:.1%}" for level, share in column.nearness.items())
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"

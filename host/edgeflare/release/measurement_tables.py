@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.pages.facts import significant
+from edgeflare.pages.facts import number, significant
 from edgeflare.pages.page import Block, Illustration, Section, Table
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.condition_tables import condition_table, repeated_table
@@ -66,7 +66,7 @@ def _searched(document: CheckDocument) -> Table:
             name,
             f"{model.seeds:,}",
             f"{model.found:,}",
-            "–" if model.nearness_db is None else f"{model.nearness_db:.1f}",
+            number(model.nearness_db),
             f"{model.area:.3f}",
             f"{model.harmed:,}",
         )
@@ -247,7 +247,7 @@ def _figures(found: LayerError) -> tuple[str, ...]:
     return (
         str(found.inputs),
         "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}",
-        "–" if found.cosine is None else f"{found.cosine:.5f}",
+        number(found.cosine, 5),
         significant(found.rmse, 4),
         significant(found.largest, 4),
     )

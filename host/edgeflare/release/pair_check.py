@@ -170,19 +170,6 @@ class CheckObserver(Protocol):
         """Take what there is to say once the arms have answered."""
 
 
-class UnobservedCheck:
-    """Nobody watches."""
-
-    def begun(self, name: str, about: float | None, most: float) -> None:
-        """Do nothing."""
-
-    def worked(self, name: str, done: int, total: int) -> None:
-        """Do nothing."""
-
-    def said(self, document: CheckDocument) -> None:
-        """Do nothing."""
-
-
 class CheckStore(Protocol):
     """What keeps a check."""
 

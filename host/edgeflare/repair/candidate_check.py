@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.seeds import Seeds
@@ -16,6 +18,7 @@ from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judgement_inputs import JudgedSet
 from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Latency, least_limit, same_work
+from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 
 
@@ -39,12 +42,30 @@ class CandidateCheck:
         """Bytes of the compressed model."""
         return self.opened.pair.compressed.stat().st_size
 
-    def cost(self, candidate: RepairCandidate) -> tuple[tuple[Latency, ...], float]:
-        """Return the times on each device, none for a file that does the same, and the ratio."""
-        if same_work(read_model_file(self.opened.pair.compressed), candidate.content):
-            return (), 1.0
-        latency = self.latency(candidate)
-        return latency, max(of_device.ratio for of_device in latency)
+    def held(self, candidate: RepairCandidate, made: TriedCandidate) -> TriedCandidate:
+        """Return a candidate with its cost and what it needs beyond the limits.
+
+        Where a kernel set or a device refuses it, it has no cost, and the reason.
+
+        Args:
+            candidate: the file.
+            made: what is known of it.
+
+        """
+        if (fault := self._fault(candidate)) is not None:
+            return structs.replace(made, set_aside=fault)
+        latency: tuple[Latency, ...] = ()
+        if not same_work(read_model_file(self.opened.pair.compressed), candidate.content):
+            latency = self.latency(candidate)
+        needs = self._needs(candidate, latency)
+        said = " and ".join(f"{option} {least}" for option, least in needs.items())
+        return structs.replace(
+            made,
+            latency=latency,
+            latency_ratio=max((of_device.ratio for of_device in latency), default=1.0),
+            needs=needs,
+            set_aside=f"it needs {said}" if said else None,
+        )
 
     def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
         """Measure a candidate and the model before in turns, on each device."""
@@ -54,7 +75,7 @@ class CandidateCheck:
             for device in self.opened.devices
         )
 
-    def needs(self, candidate: RepairCandidate, latency: Sequence[Latency]) -> dict[str, str]:
+    def _needs(self, candidate: RepairCandidate, latency: Sequence[Latency]) -> dict[str, str]:
         """Return the limits that a candidate exceeds, by option, each with what it needs."""
         needs = {}
         size, time_limit = self.request.size_limit, self.request.latency_limit
@@ -70,7 +91,7 @@ class CandidateCheck:
             needs["--max-latency"] = least_limit(1.0, max(slower))
         return needs
 
-    def fault(self, candidate: RepairCandidate) -> str | None:
+    def _fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
         if candidate.recipe is not None or len(candidate.content) != self.size_before:
             with TemporaryDirectory(prefix="edgeflare-") as folder:
@@ -88,9 +109,3 @@ class CandidateCheck:
             refusal_by(device, candidate.content, self.opened) for device in self.opened.devices
         )
         return next(filter(None, reasons), None)
-
-
-def needed(needs: Mapping[str, str]) -> str | None:
-    """Return what a candidate needs, as it is said; None where it needs nothing."""
-    said = " and ".join(f"{option} {least}" for option, least in needs.items())
-    return f"it needs {said}" if said else None

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_check import CandidateCheck, needed
+from edgeflare.repair.candidate_check import CandidateCheck
 from edgeflare.repair.candidate_details import NO_DETAILS
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
@@ -164,24 +164,16 @@ class CandidateChoice:
 
     def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:
         """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
-        fault = self.check.fault(candidate)
-        if fault is not None:
-            return Attempt(None, structs.replace(made, set_aside=fault))
-        latency, ratio = self.check.cost(candidate)
-        made = structs.replace(made, latency=latency, latency_ratio=ratio)
+        held = self.check.held(candidate, made)
+        if held.latency_ratio is None:
+            return Attempt(None, held)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
-            return Attempt(None, structs.replace(made, set_aside=judgement.reason))
-        needs = self.check.needs(candidate, latency)
-        tried = structs.replace(
-            made,
-            file=stored_file(candidate.name),
-            score=judgement.score,
-            sets=judgement,
-            needs=needs,
-            set_aside=needed(needs),
+            return Attempt(None, structs.replace(held, needs={}, set_aside=judgement.reason))
+        file = stored_file(candidate.name)
+        return Attempt(
+            candidate, structs.replace(held, file=file, score=judgement.score, sets=judgement)
         )
-        return Attempt(candidate, tried)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:

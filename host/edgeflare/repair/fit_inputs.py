@@ -23,12 +23,13 @@ from edgeflare.diagnose.near_boundary import mixtures
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.model_file import read_model_file
-from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import invocation_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.onnx_network import is_onnx, network_rows
 from edgeflare.repair.fitting.quantized_network import FurtherInputs, QuantizedNetwork, Rows
+from edgeflare.repair.fitting.tensor_capture import answered
 from edgeflare.repair.judging.judgement_inputs import MIXED, WIDE, SeedSplit, line_inputs
 
 FIT_INPUTS = 400
@@ -253,18 +254,11 @@ class _Clips:
 
     def next_states(self, probe: HostProbe, values: Mapping[int, Values]) -> list[Values]:
         """Return the states behind a step, as real values."""
-        try:
-            made = probe.run(
-                [values[tensor].reshape(self._shape(tensor)) for tensor in probe.given]
-            )
-        except ProbeFailed as failed:
-            raise UserError(f"the original gave no answer on a step: {failed}") from failed
+        given = [values[tensor].reshape(self.graph.tensors[tensor].shape) for tensor in probe.given]
+        made = answered(probe, given, "the original gave no answer on a step")
         found = dict(zip(probe.made, made, strict=True))
         tensors = self.graph.tensors
         return [dequantize(found[made], tensors[made].as_interface) for _, made in self.states]
-
-    def _shape(self, tensor: int) -> tuple[int, ...]:
-        return self.graph.tensors[tensor].shape
 
 
 def _named(graph: Graph, tensors: Sequence[int], name: str) -> int:

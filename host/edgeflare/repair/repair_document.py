@@ -15,7 +15,7 @@ from edgeflare.models.run_pair import ModelHashes
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, Number, Share
-from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
+from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails, Residual
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.judgement_inputs import SeedCounts
 from edgeflare.repair.judging.repair_examples import ShownInput
@@ -25,7 +25,6 @@ from edgeflare.repair.labelled_details import (
     CheckpointRepair,
     FairnessRepair,
 )
-from edgeflare.repair.precision_details import Residual
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory

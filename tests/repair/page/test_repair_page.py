@@ -16,16 +16,16 @@ from msgspec import structs
 from edgeflare.errors import UserError
 from edgeflare.pages.html_page import html_page
 from edgeflare.pages.page import Facts, Section, Sentences, Table
-from edgeflare.repair.candidate_details import CandidateDetails
-from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
-from edgeflare.repair.page.front_figure import front_figure
-from edgeflare.repair.page.repair_page import repair_page
-from edgeflare.repair.precision_details import (
+from edgeflare.repair.candidate_details import (
     Block,
+    CandidateDetails,
     PrecisionDetails,
     PrecisionStep,
     Residual,
 )
+from edgeflare.repair.judging.judgement import Change, Figures, SetJudgement
+from edgeflare.repair.page.front_figure import front_figure
+from edgeflare.repair.page.repair_page import repair_page
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import (
     BeforeAndAfter,

@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.candidate_details import Block
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
+from edgeflare.repair.methods.precision import (
+    LEAST_GAIN,
+    improvements,
+    path_points,
+    promotion_scores,
+    search_precision,
+)
 from edgeflare.repair.precision.blocks import (
     OperatorErrors,
     blamed,
@@ -28,13 +36,6 @@ from edgeflare.repair.precision.blocks import (
     residual,
     residual_scores,
 )
-from edgeflare.repair.precision.precision_candidates import (
-    LEAST_GAIN,
-    improvements,
-    path_points,
-    promotion_scores,
-    search_precision,
-)
 from edgeflare.repair.precision.precision_promotion import (
     MarginComparison,
     MarginDifference,
@@ -42,7 +43,6 @@ from edgeflare.repair.precision.precision_promotion import (
     PromotedModel,
     PromotedModels,
 )
-from edgeflare.repair.precision_details import Block
 from fault_injection import Planted, broken
 from fitted_networks import judged, outputs, untold
 from graph_writer import GraphWriter

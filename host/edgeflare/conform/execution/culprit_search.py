@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from math import prod
 
+from edgeflare.conform.execution.failing_models import named_model, refusals, suspects
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import (
@@ -22,7 +23,6 @@ from edgeflare.conform.execution.model_pack import (
     model_bytes,
     next_group,
 )
-from edgeflare.conform.execution.named_models import named_model, refusals, suspects
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 from edgeflare.conform.operator_graph import GraphNode, OperatorGraph
 

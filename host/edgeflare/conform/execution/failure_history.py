@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from edgeflare.conform.execution.failing_models import MissingOperator, missing_operator
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
-from edgeflare.conform.execution.named_models import MissingOperator, missing_operator
 from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph
 
 _ORDINARY = 0.001

@@ -11,10 +11,10 @@ from typing import cast
 
 import numpy as np
 
+from edgeflare.conform.execution.failing_models import is_misshapen
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.execution.model_opener import LoadRefused, ModelOpener
 from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.named_models import is_misshapen
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator

@@ -341,12 +341,6 @@ def known_issues() -> tuple[KnownIssue, ...]:
     return (*shipped, *own)
 
 
-def issue_files() -> Iterator[Path]:
-    """Yield the files that are read, those that are shipped first."""
-    yield from shipped_issue_files()
-    yield from _own_issue_files()
-
-
 def shipped_issue_files() -> Iterator[Path]:
     """Yield the files that are shipped, which a test holds to what `read_issues` refuses."""
     for folder in shipped_folders("known_issues", "known_issues"):

@@ -85,12 +85,7 @@ def search_steps(steps: int) -> int:
 
 
 def require_steps(steps: int) -> None:
-    """Refuse a budget that ends before the first step of a part of the work.
-
-    Raises:
-        UserError: it does.
-
-    """
+    """Refuse a budget that ends before the first step of a part of the work."""
     if steps < LEAST_STEPS:
         raise UserError(
             f"--steps {steps} ends before operators are compared and what is found is trained: give"

@@ -33,7 +33,6 @@ MOST_JUDGING = 2_000
 """Inputs by which something is compared, at most."""
 
 _LEAST_BIAS = 0.01
-_SAID_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +200,10 @@ def trained(
         progress: is told how many are taken, and of how many.
 
     """
-    steps = pace.steps
-    descent = Descent(classifier.loss, classifier.constants, steps)
     rates = rates_of(classifier.constants, moved, pace.rate)
-    for number, batch in zip(range(steps), labelled.batches(rng), strict=False):
-        if number % _SAID_EVERY == 0:
-            progress(number, steps)
-        descent.take((batch.rows, batch.labels), rates)
-    progress(steps, steps)
-    reached: Constants = jax.tree.map(np.asarray, descent.reached)
+    steps = (((batch.rows, batch.labels), rates) for batch in labelled.batches(rng))
+    descent = Descent(classifier.loss, classifier.constants, pace.steps)
+    reached: Constants = descent.end(steps, progress)
     return reached
 
 

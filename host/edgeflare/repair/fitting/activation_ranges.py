@@ -85,9 +85,6 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
         progress: is told how many inputs the original has evaluated and how many ranges are
             fitted, and of how many.
 
-    Returns:
-        A file of the same length, with the same operators.
-
     """
     network = network.with_content(restore_weights(network))
     return fit_groups(network, tied_tensors(network.graph), progress)
@@ -104,9 +101,6 @@ def fit_groups(
         network: has at least one input to fit with.
         groups: activations of its graph; those that have no counterpart keep their range.
         progress: as that of `fit_ranges`.
-
-    Returns:
-        A file of the same length, with the same operators.
 
     """
     graph = network.graph
@@ -292,19 +286,13 @@ def summand_range(
     """
     stride = -(-len(values) // _MOST_PAIRS)
     first, second = values[::stride].astype(np.float64), others[::stride].astype(np.float64)
-    least, largest = min(0.0, first.min()), max(0.0, first.max())
-    if least == largest:
-        return known
     wanted = np.clip(first + second, *clipped_by)
 
     def squared_error(tried: QuantizedRange) -> float:
         made = np.clip(tried.nearest(first) + second, *clipped_by)
         return float(((made - wanted) ** 2).sum())
 
-    lows = least * _SHARES if least < 0 else np.zeros(1)
-    highs = largest * _SHARES if largest > 0 else np.zeros(1)
-    ends = product(lows.tolist(), highs.tolist())
-    return min((known, *(QuantizedRange(low, high) for low, high in ends)), key=squared_error)
+    return min((known, *_shares_of(first)), key=squared_error)
 
 
 def averaged_range(values: NDArray[np.floating], known: QuantizedRange) -> QuantizedRange:
@@ -317,14 +305,18 @@ def averaged_range(values: NDArray[np.floating], known: QuantizedRange) -> Quant
     """
     exact = values.astype(np.float64)
     wanted = exact.mean(axis=1)
-    least, largest = min(0.0, exact.min()), max(0.0, exact.max())
-    lows = least * _SHARES if least < 0 else np.zeros(1)
-    highs = largest * _SHARES if largest > 0 else np.zeros(1)
-    ends = product(lows.tolist(), highs.tolist())
-    tried = [QuantizedRange(low, high) for low, high in ends if low < high]
 
     def squared_error(one: QuantizedRange) -> float:
         made = one.nearest(one.nearest(exact).mean(axis=1))
         return float(((made - wanted) ** 2).sum())
 
-    return min((known, *tried), key=squared_error)
+    return min((known, *_shares_of(exact)), key=squared_error)
+
+
+def _shares_of(values: _Real) -> list[QuantizedRange]:
+    """Return ranges with zero that end at shares of the least and the largest value."""
+    least, largest = min(0.0, values.min()), max(0.0, values.max())
+    lows = least * _SHARES if least < 0 else np.zeros(1)
+    highs = largest * _SHARES if largest > 0 else np.zeros(1)
+    ends = product(lows.tolist(), highs.tolist())
+    return [QuantizedRange(low, high) for low, high in ends if low < high]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from edgeflare.diagnose.tensor_ties import consumers, moves_values
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.quantized_network import MatchedLayer
 
 Real = NDArray[np.float64]
@@ -27,13 +27,24 @@ def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real)
     """
     if layer.bias is None or layer.weights is None or not has_integer_bias(graph, layer):
         return
-    tensor = graph.tensors[layer.bias]
-    steps = _steps(graph, layer)
-    raw = np.clip(np.round(real / steps), _LIMITS.min, _LIMITS.max).astype(np.int32)
-    edit.set_values(layer.bias, raw.reshape(tensor.shape))
-    if len(tensor.scales) in (1, len(real)):
-        scales = np.broadcast_to(steps, len(real))[: len(tensor.scales)]
-        edit.set_quantization(layer.bias, [float(scale) for scale in scales], tensor.zero_points)
+    write_in_steps(edit, graph.tensors[layer.bias], real, _steps(graph, layer))
+
+
+def write_in_steps(edit: InPlaceEdit, bias: GraphTensor, real: Real, steps: Real) -> None:
+    """Write real biases in whole steps, and as their scales these steps.
+
+    Args:
+        edit: edit of the file.
+        bias: the tensor that holds them, of int32.
+        real: real values, (channels,).
+        steps: the step of all, or (channels,).
+
+    """
+    raw = np.clip(np.rint(real / steps), _LIMITS.min, _LIMITS.max)
+    edit.set_values(bias.index, raw.astype(bias.dtype).reshape(bias.shape))
+    if len(bias.scales) in (1, len(real)):
+        scales = np.broadcast_to(steps, len(real))[: len(bias.scales)]
+        edit.set_quantization(bias.index, scales.tolist(), bias.zero_points)
 
 
 def has_integer_bias(graph: Graph, layer: MatchedLayer) -> bool:

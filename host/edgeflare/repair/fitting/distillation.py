@@ -60,9 +60,6 @@ def fit_distillation(
         rng: draws the inputs that it learns from, and their order.
         progress: is told how many steps are taken, and of how many.
 
-    Returns:
-        A file of the same length, with the same operators.
-
     Raises:
         UserError: an operator has no gradient, an output has no counterpart, constants are shared,
             or there are too few inputs.

@@ -25,6 +25,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, range_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+from edgeflare.repair.fitting.biases import write_in_steps
 from edgeflare.repair.fitting.tensor_capture import network_inputs
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.differentiable_network import (
@@ -34,8 +35,6 @@ from edgeflare.whitebox.differentiable_network import (
     translated,
 )
 from edgeflare.whitebox.operator_translation import Array, TranslatedOperator, rounded
-
-_INT32 = np.iinfo(np.int32)
 
 _KEEPING_VALUES = frozenset({"DEQUANTIZE", "QUANTIZE"})
 """Operators that give what they read, but for the rounding."""
@@ -292,12 +291,10 @@ def _ends(tensor: GraphTensor) -> NDArray[np.float32]:
 def _write_bias(
     edit: InPlaceEdit, graph: Graph, one: GraphOp, real: NDArray[np.generic], step: float = 0.0
 ) -> None:
-    """Write real biases in the steps that follow from those of input and weights."""
+    """Write real biases, in the steps that follow from input and weights where these have some."""
     weights, bias = (graph.tensors[tensor] for tensor in one.inputs[1:3])
-    raw = real.astype(np.float64)
     if bias.scales:
         steps = np.asarray(weights.scales, np.float64) * step
-        raw = np.clip(np.rint(raw.ravel() / steps), _INT32.min, _INT32.max)
-        scales = np.broadcast_to(steps, bias.size)[: len(bias.scales)]
-        edit.set_quantization(bias.index, scales.tolist(), bias.zero_points)
-    edit.set_values(bias.index, raw.astype(bias.dtype).reshape(bias.shape))
+        write_in_steps(edit, bias, real.astype(np.float64).ravel(), steps)
+    else:
+        edit.set_values(bias.index, real.astype(bias.dtype).reshape(bias.shape))

@@ -6,12 +6,13 @@ to 0 in equal parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
 from edgeflare.whitebox.array_library import jax, jnp
@@ -22,7 +23,7 @@ BATCH = 64
 
 _DECAYS = (0.9, 0.999)
 _LEAST = 1e-8
-_SAID_EVERY = 50
+_SAID_EVERY = 10
 _STEPS_OF_8_BITS = 127
 
 Weights = Mapping[int, Array]
@@ -70,6 +71,19 @@ class TuningBatch:
     moved: Weights = field(default_factory=dict)
 
 
+def drawn_batches(rng: np.random.Generator, *arrays: NDArray[np.generic]) -> Iterator[TuningBatch]:
+    """Yield batches without end, of some rows of each array, each row drawn from all.
+
+    Args:
+        rng: draws them.
+        *arrays: (n, ...), as many rows in each.
+
+    """
+    while True:
+        chosen = rng.integers(0, len(arrays[0]), BATCH)
+        yield TuningBatch(tuple(array[chosen] for array in arrays))
+
+
 def tuned_parameters(
     network: FakeQuantizedNetwork,
     loss: Callable[[Parameters, Any], Array],
@@ -93,12 +107,8 @@ def tuned_parameters(
         {kind: dict(getattr(network.parameters, kind)) for kind in rates},
         tuning.steps,
     )
-    for number, batch in zip(range(tuning.steps), batches, strict=False):
-        if number % _SAID_EVERY == 0:
-            progress(number, tuning.steps)
-        descent.take(batch.given, _masked(rates, batch.moved))
-    progress(tuning.steps, tuning.steps)
-    return network.parameters._replace(**jax.tree.map(np.asarray, descent.reached))
+    steps = ((batch.given, _masked(rates, batch.moved)) for batch in batches)
+    return network.parameters._replace(**descent.end(steps, progress))
 
 
 class Descent:
@@ -144,6 +154,21 @@ class Descent:
         share = np.float32(1 - self._done / self._steps)
         self.reached, self._moments = self._step(self.reached, self._moments, share, given, rates)
         self._done += 1
+
+    def end(self, steps: Iterable[tuple[Any, Any]], progress: Callable[[int, int], None]) -> Any:
+        """Take all steps that there will be, and return what is reached, as arrays of numpy.
+
+        Args:
+            steps: the batch and the rates of each, as `take` has them.
+            progress: is told how many are taken, and of how many.
+
+        """
+        for number, (given, rates) in zip(range(self._steps), steps, strict=False):
+            if number % _SAID_EVERY == 0:
+                progress(number, self._steps)
+            self.take(given, rates)
+        progress(self._steps, self._steps)
+        return jax.tree.map(np.asarray, self.reached)
 
 
 class Moments(NamedTuple):

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import check_model_file
-from edgeflare.models.model_probe import HostProbe, ProbeFailed
+from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting.quantized_network import constant_of
+from edgeflare.repair.fitting.tensor_capture import answered
 
 Real = NDArray[np.float64]
 
@@ -114,7 +115,8 @@ def network_rows(
     arranged = (np.moveaxis(rows, 1, -1) if turned else rows).reshape(len(rows), *shape)
     with HostProbe(network, "builtin") as probe:
         for row, wanted in zip(arranged, outputs, strict=False):
-            made = _output(probe, row.reshape(1, *shape), path)
+            said = f"{path}: its weights in the compressed model's operators gave no answer"
+            made = answered(probe, [row.reshape(1, *shape)], said)[0].ravel()
             most = float(np.abs(wanted).max(initial=0.0))
             # What is no number is equal to nothing.
             if made.size != wanted.size or not np.abs(made - wanted.ravel()).max() <= _SAME * most:
@@ -123,15 +125,6 @@ def network_rows(
                     " its weights, so its tensors cannot be told: give the original as .tflite"
                 )
     return np.ascontiguousarray(arranged, np.float32)
-
-
-def _output(probe: HostProbe, row: NDArray[np.generic], path: Path) -> NDArray[np.generic]:
-    try:
-        return probe.run([row])[0].ravel()
-    except ProbeFailed as failed:
-        raise UserError(
-            f"{path}: its weights in the compressed model's operators gave no answer: {failed}"
-        ) from failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

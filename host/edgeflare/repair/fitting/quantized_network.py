@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import without_ones
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.errors import UserError
@@ -169,7 +170,7 @@ def _weights(
     if there is None:
         return None
     shape, tensor = compressed.tensors[weights].shape, original.tensors[there]
-    if _without_ones(shape) != _without_ones(tensor.shape):
+    if without_ones(shape) != without_ones(tensor.shape):
         return None
     return tensor.real(original.values(there)).astype(np.float32).reshape(shape)
 
@@ -183,11 +184,6 @@ def _bias(
         return np.zeros(size, np.float32)
     values = original.tensors[there].real(original.values(there)).astype(np.float32).ravel()
     return values if values.size == size else None
-
-
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return what is left of a shape where layers of two types may differ."""
-    return tuple(size for size in shape if size != 1)
 
 
 def constant_of(graph: Graph, one: GraphOp, place: int) -> int | None:

@@ -80,6 +80,21 @@ def each_captured(
             raise UserError(f"the model gave no answer on {failed}") from failed
 
 
+def answered(probe: HostProbe, given: Sequence[Values], said: str) -> Sequence[Values]:
+    """Return what a model makes of its inputs.
+
+    Args:
+        probe: the model.
+        given: values of its inputs.
+        said: what is wrong where it makes nothing, for the message of the UserError.
+
+    """
+    try:
+        return probe.run(given)
+    except ProbeFailed as failed:
+        raise UserError(f"{said}: {failed}") from failed
+
+
 def network_inputs(graph: Graph, rows: NDArray[np.generic]) -> dict[int, NDArray[np.generic]]:
     """Return the values of each input of a network by its tensor, (n, *shape) in its dtype.
 

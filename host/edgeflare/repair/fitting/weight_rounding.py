@@ -88,9 +88,6 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
         network: as it is now; where more inputs than it has can be made, they are.
         progress: is told how many layers are done, and of how many.
 
-    Returns:
-        The changed file, of the same length.
-
     Raises:
         UserError: no layer has such weights.
 

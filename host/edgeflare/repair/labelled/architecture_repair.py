@@ -32,7 +32,7 @@ from edgeflare.repair.architecture.trained_classifier import (
     LabelledRows,
     TrainedClassifier,
 )
-from edgeflare.repair.candidate_check import CandidateCheck, needed
+from edgeflare.repair.candidate_check import CandidateCheck
 from edgeflare.repair.fitting.float_model import RewritingFailed
 from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
@@ -259,15 +259,11 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         )
         tried = structs.replace(tried, bytes=len(made.content))
         check = CandidateCheck(self.opened, self.request, self._seeds(self.split.choose))
-        if (fault := check.fault(candidate)) is not None:
-            return LabelledCandidate(structs.replace(tried, set_aside=fault), None, None)
-        latency, ratio = check.cost(candidate)
-        needs = check.needs(candidate, latency)
-        tried = structs.replace(
-            tried, latency=latency, latency_ratio=ratio, needs=needs, set_aside=needed(needs)
-        )
+        tried = check.held(candidate, tried)
+        if tried.latency_ratio is None:
+            return LabelledCandidate(tried, None, None)
         answers = self._answers(original, candidate.content)
-        return LabelledCandidate(tried, None if needs else candidate, answers)
+        return LabelledCandidate(tried, None if tried.needs else candidate, answers)
 
     def _seeds(self, places: NDArray[np.int64]) -> JudgedSet:
         ids = np.array(self.opened.seeds.seed_ids, np.int64)[places]

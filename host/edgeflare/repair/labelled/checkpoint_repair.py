@@ -50,7 +50,7 @@ from edgeflare.repair.post_training.dare import (
     taught_rows,
     tuned_towards,
 )
-from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
+from edgeflare.repair.repair_candidate import ReportProgress, StepProgress
 from edgeflare.repair.repair_document import RepairDocument
 from edgeflare.statistics.binomial import surely_more
 
@@ -124,11 +124,7 @@ class CheckpointTuning(LabelledRepair[_Right]):
         self._attacked = self._attacks(progress)
         makers = {name: partial(self._made, name, taught) for name in _CANDIDATES}
         return [
-            LabelledCandidate(
-                structs.replace(tried, bytes=len(content)),
-                RepairCandidate(tried.name, content, None),
-                self._right(content),
-            )
+            LabelledCandidate.in_place(tried, content, self._right(content))
             for tried, content in each_made(makers, progress)
         ]
 

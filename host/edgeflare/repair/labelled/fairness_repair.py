@@ -43,7 +43,7 @@ from edgeflare.repair.labelled_details import (
     FairnessRow,
 )
 from edgeflare.repair.post_training.fmt import FMT, TuningRows, distil_mean
-from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
+from edgeflare.repair.repair_candidate import ReportProgress, StepProgress
 from edgeflare.repair.repair_document import RepairDocument
 
 _MOST_ROWS = 20_000
@@ -90,11 +90,7 @@ class FairnessTuning(LabelledRepair[Labels]):
     def candidates(self, progress: ReportProgress) -> list[LabelledCandidate[Labels]]:
         """Make FMT's, and the one that learns the mean."""
         return [
-            LabelledCandidate(
-                structs.replace(tried, bytes=len(content)),
-                RepairCandidate(tried.name, content, None),
-                self._decided(content, self._decisions),
-            )
+            LabelledCandidate.in_place(tried, content, self._decided(content, self._decisions))
             for tried, content in each_made(self._makers(), progress)
         ]
 

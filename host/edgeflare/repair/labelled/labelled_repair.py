@@ -11,6 +11,7 @@ from time import monotonic
 from typing import ClassVar, Final, Generic, TypeVar
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
@@ -61,6 +62,14 @@ class LabelledCandidate(Generic[Evidence]):
     tried: TriedCandidate
     candidate: RepairCandidate | None
     evidence: Mapping[str, Evidence] | None
+
+    @classmethod
+    def in_place(
+        cls, tried: TriedCandidate, content: bytes, evidence: Mapping[str, Evidence]
+    ) -> LabelledCandidate[Evidence]:
+        """Return a candidate whose file has other numbers alone, so that it costs nothing more."""
+        made = structs.replace(tried, bytes=len(content))
+        return cls(made, RepairCandidate(tried.name, content, None), evidence)
 
 
 class LabelledRepair(ABC, Generic[Evidence]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from edgeflare.pages.facts import number
 from edgeflare.pages.page import Section, Sentences, Table
 from edgeflare.repair.judging.fairness import Fairness
 from edgeflare.repair.judging.judgement import Figures
@@ -148,7 +149,7 @@ def _checkpoints(document: RepairDocument, made: CheckpointRepair) -> Section:
             f"{found.inputs:,}",
             f"{found.accuracy:.2%}",
             f"{found.attacked:,}",
-            *("–" if count is None else f"{count:,}" for count in kept),
+            *(number(count, 0) for count in kept),
         )
 
     figures = ("inputs", "right", "attacked", *attacks)
@@ -221,7 +222,7 @@ def _cost(document: RepairDocument) -> Table:
             (
                 candidate.name,
                 ratio_text(candidate.latency_ratio),
-                "–" if candidate.bytes is None else f"{candidate.bytes:,}",
+                number(candidate.bytes, 0),
                 f"{candidate.seconds:.0f}",
                 candidate.set_aside or "–",
             )

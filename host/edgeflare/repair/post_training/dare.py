@@ -7,7 +7,7 @@ is right about an input with the most confidence (Algorithm 1), with slices of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_parameters
+from edgeflare.repair.fitting.gradient_descent import Tuning, drawn_batches, tuned_parameters
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.post_training.layer_regression import Oracle, tuned
 from edgeflare.repair.post_training.network_slice import group_slices
@@ -49,9 +49,6 @@ def fit_dare(
         percent: of the synapses of each layer that a slice keeps; None for 95.
         rng: draws the inputs of each step.
         progress: is told how many steps are taken, and of how many.
-
-    Returns:
-        A file of the same length, with the same operators.
 
     Raises:
         UserError: it is no classifier.
@@ -177,12 +174,7 @@ def fine_tuned(
         chances = jax.nn.log_softmax(scores)
         return -jnp.take_along_axis(chances, given[1][:, None], axis=1).mean()
 
-    def batches() -> Iterator[TuningBatch]:
-        while True:
-            chosen = rng.integers(0, len(rows), BATCH)
-            yield TuningBatch((rows[chosen], labels[chosen]))
-
-    found = tuned_parameters(part, loss, batches(), _TUNING, progress)
+    found = tuned_parameters(part, loss, drawn_batches(rng, rows, labels), _TUNING, progress)
     return part.written(network.content, found)
 
 

@@ -25,7 +25,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.repair.fitting.gradient_descent import BATCH, Tuning, TuningBatch, tuned_parameters
+from edgeflare.repair.fitting.gradient_descent import Tuning, drawn_batches, tuned_parameters
 from edgeflare.repair.judging.fairness import Attribute
 from edgeflare.repair.post_training.layer_regression import Oracle, tuned
 from edgeflare.repair.post_training.network_slice import group_slices
@@ -129,9 +129,6 @@ def distil_mean(
         rng: draws inputs.
         progress: is told how many steps are taken, and of how many.
 
-    Returns:
-        A file of the same length, with the same operators.
-
     """
     graph = Graph(content)
     network = FakeQuantizedNetwork(graph, graph.outputs[:1])
@@ -145,12 +142,8 @@ def distil_mean(
         (made,) = network.values(parameters, given[0])
         return ((made - given[1]) ** 2).mean()
 
-    def batches() -> Iterator[TuningBatch]:
-        while True:
-            chosen = rng.integers(0, len(rows), BATCH)
-            yield TuningBatch((rows[chosen], wanted[chosen]))
-
-    found = tuned_parameters(network, loss, batches(), _DISTILLING, progress)
+    batches = drawn_batches(rng, rows, wanted)
+    found = tuned_parameters(network, loss, batches, _DISTILLING, progress)
     return network.written(content, found)
 
 

@@ -31,11 +31,11 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.candidate_details import Block, Residual
 from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
 from edgeflare.repair.fitting.biases import feeds_softmax_alone
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
-from edgeflare.repair.precision_details import Block, Residual
 
 RESIDUAL_INPUTS = 64
 """Inputs by which operators are compared with the original's for the residual, at equal distances

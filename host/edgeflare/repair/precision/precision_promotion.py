@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.model_probe import HostProbe, ProbeFailed
+from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.candidate_details import Block
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators
+from edgeflare.repair.fitting.tensor_capture import answered
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import operators_of
-from edgeflare.repair.precision_details import Block
 from edgeflare.tasks.classification import softmax
 from edgeflare_protos.kernel_sets import Kernels
 
@@ -182,9 +183,7 @@ class MarginComparison:
         found = []
         with HostProbe(content, _KERNELS) as probe:
             for row in rows:
-                try:
-                    (raw,) = probe.run([np.ascontiguousarray(encoded[row].reshape(given.shape))])
-                except ProbeFailed as failed:
-                    raise UserError(f"no answer on input {row} to fit with: {failed}") from failed
+                its = np.ascontiguousarray(encoded[row].reshape(given.shape))
+                (raw,) = answered(probe, [its], f"no answer on input {row} to fit with")
                 found.append(made.real(raw).ravel())
         return np.stack(found)

@@ -17,14 +17,13 @@ margin. It shows what a repairer does to inputs that nobody searched for.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 
 import numpy as np
 
-from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.scheduler import ChainAnswer, ChainRecord, Lane, run_chains
 from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query
 from edgeflare.domains.image.image_domain import ImageDomain
@@ -113,6 +112,8 @@ def gather(
 ) -> BoundarySet:
     """Gather inputs near the boundary, the same for the same run, device and generator seed.
 
+    All searches are told the answers to what they ask in turn, those of the same turn together.
+
     Args:
         run: the run.
         run_inputs: seeds and triggers of the run.
@@ -120,144 +121,104 @@ def gather(
         progress: is called with the number of searches that have ended, and that of all.
 
     """
-    gathering = _Gathering(run, run_inputs, rounds, progress)
-    gathering.report()
-    lane = Lane(run.opened.pipeline(), deque(range(gathering.total)))
-    run_chains(
-        gathering,
-        gathering,
-        [lane],
-        most_open=gathering.total,
-        batch_size=lambda _seconds: _BATCH,
-    )
-    progress(gathering.total, gathering.total)
+    searches = [
+        _NearSearch(run, run_inputs, row, number, strategy)
+        for number in range(rounds)
+        for row in range(len(run_inputs.seeds))
+        for strategy in (bisect_boundary, cross_boundary)
+    ]
+    going = [search for search in searches if search.asked]
+    while going:
+        progress(len(searches) - len(going), len(searches))
+        answers = _answers(
+            run, [(search.seed_id, query) for search in going for query in search.asked]
+        )
+        for search in going:
+            search.tell(list(islice(answers, len(search.asked))))
+        going = [search for search in going if search.asked]
+    progress(len(searches), len(searches))
     bisected, sampled = (
-        _samples(run, run_inputs, gathering.near(strategy))
+        _samples(run, run_inputs, [search for search in searches if search.strategy is strategy])
         for strategy in (bisect_boundary, cross_boundary)
     )
-    return BoundarySet(bisected, sampled, gathering.queries)
+    return BoundarySet(bisected, sampled, sum(search.told for search in searches))
 
 
-def _samples(
-    run: RunToRepair, run_inputs: RunInputs, kept: list[tuple[int, EvaluatedQuery]]
-) -> Samples:
-    rows = [row for row, _ in kept]
-    seeds = run_inputs.seeds.take(np.array(rows, np.int64))
-    return run.samples([query for _, query in kept], seeds.seed_ids, seeds.labels)
+def _answers(run: RunToRepair, asked: Sequence[tuple[int, Query]]) -> Iterator[EvaluatedQuery]:
+    """Yield what original and device answer to queries, each with the id of its seed."""
+    parts = (asked[at : at + _BATCH] for at in range(0, len(asked), _BATCH))
+    batches = (
+        (None, [Query(query.input, ARMS) for _, query in part], [seed_id for seed_id, _ in part])
+        for part in parts
+    )
+    for batch in run.opened.pipeline().stream(batches):
+        yield from batch.evaluated
 
 
-@dataclass(frozen=True, slots=True)
-class _Near:
-    """An input near the boundary, with its step within its search and the search's number.
+def _samples(run: RunToRepair, run_inputs: RunInputs, searches: Sequence[_NearSearch]) -> Samples:
+    """Return what searches found near the boundary, what was asked first before the rest."""
+    near = [(step, search.row, query) for search in searches for step, query in search.near]
+    near.sort(key=itemgetter(0))  # of equal steps in the order of the searches
+    seeds = run_inputs.seeds.take(np.array([row for _, row, _ in near], np.int64))
+    return run.samples([query for _, _, query in near], seeds.seed_ids, seeds.labels)
 
-    Sorted by these two, the inputs do not depend on which search was answered first.
+
+class _NearSearch:
+    """A search from a seed of a run, in which the device's answer is also the twin's.
+
+    Attributes:
+        row: position of the seed.
+        seed_id: the seed's id.
+        strategy: what begins the search.
+        told: how many queries were answered.
+        near: those of them that are near the boundary, each with its number within the search.
+
     """
-
-    step: int
-    search: int
-    row: int
-    evaluated: EvaluatedQuery
-
-
-class _Gathering(ChainRecord):
-    """The searches as chains, and the inputs near the boundary that they evaluate."""
 
     def __init__(
         self,
         run: RunToRepair,
         run_inputs: RunInputs,
-        rounds: int,
-        progress: Callable[[int, int], None],
+        row: int,
+        repetition: int,
+        strategy: BeginSearch,
     ) -> None:
-        self._run, self._run_inputs, self._progress = run, run_inputs, progress
-        self._searches: list[tuple[int, int, BeginSearch]] = [
-            (number, row, strategy)
-            for number in range(rounds)
-            for row in range(len(run_inputs.seeds))
-            for strategy in (bisect_boundary, cross_boundary)
-        ]
-        self._numbers: dict[int, int] = {}
-        self._near: dict[BeginSearch, list[_Near]] = {bisect_boundary: [], cross_boundary: []}
-        self._ended = 0
-        self.queries = 0
-
-    @property
-    def total(self) -> int:
-        """Number of searches."""
-        return len(self._searches)
-
-    def near(self, strategy: BeginSearch) -> list[tuple[int, EvaluatedQuery]]:
-        """Return the inputs near the boundary of one strategy, each with the row of its seed."""
-        ordered = sorted(self._near[strategy], key=lambda near: (near.step, near.search))
-        return [(near.row, near.evaluated) for near in ordered]
-
-    def open(self, number: int) -> Chain:
-        """Return a new search."""
-        run, run_inputs = self._run, self._run_inputs
-        repetition, row, strategy = self._searches[number]
+        self.row, self.strategy = row, strategy
+        self.seed_id = int(run_inputs.seeds.seed_ids[row])
+        self.told = 0
+        self.near: list[tuple[int, EvaluatedQuery]] = []
         plan = run.past.header.plan
-        seed_id = int(run_inputs.seeds.seed_ids[row])
         start = Start(
             run_inputs.seed_images[row],
             _device_as_twin(run_inputs.seed_answers[row].outcome),
             Goal(),
             rng=np.random.default_rng(
-                [run.rng_seed, repetition, seed_id, strategy is cross_boundary]
+                [run.rng_seed, repetition, self.seed_id, strategy is cross_boundary]
             ),
             bounds=plan.bounds(ImageDomain.space),
             operators=domain_operators(ImageDomain.name, plan.operators),
         )
-        chain = Chain(seed_id, _DeviceAsTwin(strategy(start)), start.goal)
-        self._numbers[id(chain)] = number
-        return chain
-
-    def keep_or_end(self, chain: Chain) -> bool:
-        """Return whether a search goes on: it has queries left, and is within its budget."""
-        if chain.strategy.ask() and chain.steps < MOST_QUERIES:
-            return True
-        self._ended += 1
-        return False
-
-    def stopped(self) -> bool:
-        """Go on until all have ended."""
-        return False
-
-    def add_time(self, device_busy_seconds: float) -> None:
-        """Count no time."""
-
-    def report(self) -> None:
-        """Show how many searches have ended."""
-        self._progress(self._ended, self.total)
-
-    def write(self, answers: Sequence[ChainAnswer], _further: Sequence[EvaluatedQuery]) -> None:
-        """Keep the inputs that are near the boundary."""
-        self.queries += len(answers)
-        for chain, step, _, evaluated in answers:
-            number = self._numbers[id(chain)]
-            _, row, strategy = self._searches[number]
-            if _is_near(evaluated.outcome, ties=strategy is cross_boundary):
-                self._near[strategy].append(_Near(step, number, row, evaluated))
-
-
-class _DeviceAsTwin(AskTellSearch):
-    """A search in which the device's answer is also the twin's."""
-
-    def ask(self) -> Sequence[Query]:
-        """Return the queries, each for the original and the device."""
-        return [Query(query.input, ARMS) for query in super().ask()]
-
-    def __init__(self, generator: SearchGenerator) -> None:
-        super().__init__(generator)
+        self._search = AskTellSearch(strategy(start))
         self._outcomes: dict[bytes, Outcome] = {}
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Tell the outcomes, once more where the device is queried about an image again."""
-        answered = [_device_as_twin(outcome) for outcome in outcomes]
-        for query, outcome in zip(super().ask(), answered, strict=True):
+    @property
+    def asked(self) -> Sequence[Query]:
+        """What the search asks; nothing where it has ended, or has asked enough."""
+        return self._search.ask() if self.told < MOST_QUERIES else ()
+
+    def tell(self, answers: Sequence[EvaluatedQuery]) -> None:
+        """Tell the answers, once more where the device is queried about an image again."""
+        for answered in answers:
+            self.told += 1
+            if _is_near(answered.outcome, ties=self.strategy is cross_boundary):
+                self.near.append((self.told, answered))
+        outcomes = [_device_as_twin(answered.outcome) for answered in answers]
+        for query, outcome in zip(self._search.ask(), outcomes, strict=True):
             self._outcomes[query.input.tobytes()] = outcome
-        super().tell(answered)
-        while any(query.again for query in super().ask()):
-            super().tell([self._outcomes[query.input.tobytes()] for query in super().ask()])
+        self._search.tell(outcomes)
+        while any(query.again for query in self._search.ask()):
+            again = [self._outcomes[query.input.tobytes()] for query in self._search.ask()]
+            self._search.tell(again)
 
 
 def _device_as_twin(outcome: Outcome) -> Outcome:

@@ -19,6 +19,7 @@ from edgeflare.diagnose.inspect.inspect_document import (
     load_inspection,
 )
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import number
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -162,8 +163,7 @@ def _layer(layer: InspectedLayer, behaviours: Sequence[str], *, shared: bool) ->
     if shared:
         cells += [f"{layer.share:.0%}", str(layer.top_channel), f"{layer.top_share:.0%}"]
         if behaviours:
-            auc = layer.summed_auc
-            cells.append("–" if auc is None else f"{auc:.2f}")
+            cells.append(number(layer.summed_auc, 2))
     return (*cells, *(f"{layer.aucs[name]:.2f}" for name in behaviours))
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
-from edgeflare.conform.execution.named_models import (
+from edgeflare.conform.execution.failing_models import (
     is_misshapen,
     named_model,
     refusals,
     suspects,
 )
+from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
 from posed_models import addition, of_constants, posed, unary
 
 MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(unary("NEG"))]
