@@ -44,11 +44,13 @@ def test_lines_say_the_time_that_is_left() -> None:
         observer.refined(RefinementProgress(40, 40, 2_400, 0, 601))
         observer.verified(3, 3)
         observer.verified(3, 3)
+        observer.inspected(2, 2)
     assert said.getvalue().splitlines() == [
         "search 1/40 · 1 found · 100 queries · 100/s · time left unknown",
         "search 40/40 · 40 found · 4,000 queries · 10/s",
         "refining 40/40 · 2,400 queries",
         "verify 3/3",
+        "inspect 2/2",
     ]
 
 

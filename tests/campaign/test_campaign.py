@@ -184,6 +184,8 @@ def test_a_seed_that_deviates_itself_is_reported_and_not_searched(
     totals = document["totals"]
     searched = totals["seeds"] - totals["deviating_seeds"]
     assert totals["success_rate"] == totals["findings"] / searched
+    said = laboratory.watched.progress[-1]
+    assert (said.seeds, said.deviating_seeds) == (totals["seeds"], totals["deviating_seeds"])
 
 
 def test_a_device_that_comes_back_costs_nothing(

@@ -43,3 +43,10 @@ def test_a_heavier_item_that_was_not_seen_raises_the_upper_limit_of_a_count() ->
 def test_nothing_of_a_count_is_open_where_all_were_asked() -> None:
     found = _count([30], [30], [7], [1.0], [0.0])
     assert (found.low, found.estimate, found.high) == (7.0, 7.0, 7.0)
+
+
+def test_few_that_were_not_asked_leave_little_open() -> None:
+    found = _count([100], [90], [45], [100 / 90], [0.1])
+    assert found.estimate == 50.0
+    assert 46.0 < found.low < 48.0
+    assert 52.0 < found.high < 54.5  # of 55, were all ten hits
