@@ -369,8 +369,11 @@ def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "This is not all" in said.out
 
 
-def test_an_undecided_check_may_pass(tmp_path: Path) -> None:
-    few = ("--limit", "5", "--budget", "60s", "--out", tmp_path / "out")
+def test_so_many_of_a_large_set_are_taken_and_may_be_too_few_to_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeflare.release.pair_check.MOST_INPUTS", 5)
+    few = ("--budget", "60s", "--out", tmp_path / "out")
     said = call_here("check", EXAMPLE, *few, "--undecided", "pass")
     assert said.code == 0, said.err
     assert "Undecided. 5 inputs cannot decide anything" in said.out

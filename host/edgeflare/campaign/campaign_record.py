@@ -41,8 +41,13 @@ from edgeflare.run.seed_ids import SeedIds
 from edgeflare_protos import __version__
 
 
-def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
+def describe_run(opened: OpenedPair, plan: Plan, fingerprint: str = "") -> RunHeader:
     """Return the header of a campaign's run, with the plan settled.
+
+    Args:
+        opened: the pair, its seeds and the devices.
+        plan: what is asked.
+        fingerprint: that of the pair where it is known, since it is read from all files of a set.
 
     Raises:
         UserError: there are fewer queries than seeds, or no such seeds.
@@ -52,7 +57,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
     labels, names = seeds.labels, seeds.names
     return RunHeader(
         version=__version__,
-        pair=_describe_pair(opened.pair),
+        pair=_describe_pair(opened.pair, fingerprint or opened.pair.fingerprint()),
         plan=settle_plan(plan, seeds, opened.ensemble, opened.pair),
         devices=tuple(
             RunDevice(name=device.profile.name, provenance=device.provenance)
@@ -148,10 +153,10 @@ def _run_phases(context: CampaignContext, phases: Callable[[], StoppedBy | None]
     return write_document(context.directory, journal)
 
 
-def _describe_pair(pair: Pair) -> RunPair:
+def _describe_pair(pair: Pair, fingerprint: str) -> RunPair:
     return RunPair(
         name=pair.name,
-        fingerprint=pair.fingerprint(),
+        fingerprint=fingerprint,
         original=None if pair.original is None else _absolute(pair.original),
         compressed=os.path.abspath(pair.compressed),
         seeds=os.path.abspath(pair.seeds),

@@ -181,9 +181,10 @@ def check(
 ) -> int:
     """Say whether a compressed model may ship: ship, do not ship or undecided, and why.
 
-    The inputs are evaluated on all arms, the files are read, and the layers are looked into. DIR
-    holds check.json, check.html to look at, and a layer table; `edgeflare report DIR` shows it
-    again, and writes JUnit and Markdown.
+    The inputs are evaluated on all arms, the files are read, and the layers are looked into. Of
+    more than 10,000 inputs so many are taken, spread over all labels, unless --limit says
+    otherwise. DIR holds check.json, check.html to look at, and a layer table; `edgeflare report
+    DIR` shows it again, and writes JUnit and Markdown.
 
         edgeflare check PAIR
         edgeflare check PAIR --device pixel --inputs test.npz --out runs/check

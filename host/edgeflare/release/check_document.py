@@ -34,7 +34,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
         about: whether the pair is judged, or the device alone, where there is no original.
         fingerprint: the digest of the pair's files and settings.
         devices: names of the devices.
-        limit: how many of the inputs are asked, at most; null for all.
+        limit: how many of the inputs are asked, at most; null for 10,000.
         gates: the limits, by the names of the gates.
         strict: whether each gate has to be decided for a model to ship.
         budget: seconds that the check may take.

@@ -73,6 +73,7 @@ def layer_figures(
     changed: Sequence[int],
     stopped: Callable[[], bool],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    fingerprint: str = "",
 ) -> tuple[SeenLayers, LayersDocument]:
     """Look into the layers.
 
@@ -82,6 +83,7 @@ def layer_figures(
         changed: the ids of inputs that are decided otherwise, the worst first.
         stopped: whether to come to an end.
         progress: is called with the number of inputs that are done, and that of all.
+        fingerprint: that of the pair, where it is known.
 
     Returns:
         What they show, and the layer table.
@@ -97,7 +99,7 @@ def layer_figures(
         if not layers.comparison.inputs:
             said = "; ".join(layers.comparison.notes.lines())
             raise UserError(f"no layer could be seen{said and f': {said}'}")
-        table = layers.document(opened.pair)
+        table = layers.document(opened.pair, fingerprint)
         causes = [] if stopped() else list(models.explained(places, changed, stack, stopped))
     wrong = () if table.device is None else tuple(wrong_in_words(table))
     counts = Counter(map(_to_blame, causes)).most_common()

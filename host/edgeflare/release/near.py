@@ -70,6 +70,7 @@ def near_figures(
     interrupt: Interrupt,
     kept: Callable[[str], None] = lambda _name: None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    fingerprint: str = "",
 ) -> NearFigures:
     """Search from a few inputs, and from the same ones with a reference compression.
 
@@ -81,6 +82,7 @@ def near_figures(
         interrupt: the user's wish to stop.
         kept: is told the name of each run's folder before it is made.
         progress: is called with how many searches are done, and how many there are.
+        fingerprint: that of the pair, where it is known.
 
     Raises:
         UserError: the pair has no original that can be quantized, or the extra is not installed.
@@ -108,7 +110,7 @@ def near_figures(
                 f" run ({refused})"
             ) from None
         kept("near")
-        mine = _search(opened, ids[:SEEDS], folder / "near", queries, interrupt)
+        mine = _search(opened, ids[:SEEDS], folder / "near", queries, interrupt, fingerprint)
         progress(1, 2)
         kept("near_reference")
         path = folder / "near_reference"
@@ -139,9 +141,14 @@ def _queries(opened: OpenedPair, seconds: float) -> int:
 
 
 def _search(
-    opened: OpenedPair, ids: Sequence[int], path: Path, queries: int, interrupt: Interrupt
+    opened: OpenedPair,
+    ids: Sequence[int],
+    path: Path,
+    queries: int,
+    interrupt: Interrupt,
+    fingerprint: str = "",
 ) -> RunDocument:
-    header = describe_run(opened, _plan(opened, ids, queries))
+    header = describe_run(opened, _plan(opened, ids, queries), fingerprint)
     _, journal = begin_run(path, header, len(ids), overwrite=True)
     with closing(journal):
         return run_recorded_campaign(

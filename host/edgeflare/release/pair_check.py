@@ -27,6 +27,11 @@ from edgeflare.release.gates import judged_gates
 from edgeflare.release.sections import Named, sections_of
 from edgeflare_protos import __version__
 
+MOST_INPUTS: Final = 10_000
+"""Inputs that are asked at most, where no other number is asked for. All that are asked are decoded
+first, and decoding 50,000 small pictures took half a budget of a minute. So many decide a limit of
+1 %."""
+
 _MEASURED: Final = 0.6
 """The part of the budget that what is measured may take, where a repair may be tried."""
 
@@ -88,6 +93,11 @@ class PairCheck:
         )
 
     @property
+    def most_inputs(self) -> int:
+        """How many of the inputs are asked, at most."""
+        return self.request.limit or MOST_INPUTS
+
+    @property
     def seconds_to_measure(self) -> float:
         """The part of the budget in which all is measured; a repair has what is left of it."""
         return (_MEASURED if self.request.mend else 1.0) * self.request.budget
@@ -133,7 +143,7 @@ def check_request(  # noqa: PLR0913 - what users may ask
         pair: what is checked.
         profiles: profiles of the devices.
         gates: the limits, by the names of the gates.
-        limit: how many of the inputs are asked, at most; None for all.
+        limit: how many of the inputs are asked, at most; None for `MOST_INPUTS`.
         budget: seconds that the check may take.
         strict: whether each gate has to be decided for a model to ship.
         draws: whether inputs are drawn, since there is neither an original nor data.

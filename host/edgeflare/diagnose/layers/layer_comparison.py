@@ -195,13 +195,20 @@ class OpenedLayers:
     kernels: str
     device: RunDevice | None
 
-    def document(self, pair: Pair) -> LayersDocument:
-        """Return what was seen so far, of one input at least, as the document of a layer table."""
+    def document(self, pair: Pair, fingerprint: str = "") -> LayersDocument:
+        """Return what was seen so far, of one input at least, as the document of a layer table.
+
+        Args:
+            pair: the pair.
+            fingerprint: its fingerprint where that is known, since it is read from all files of a
+                set.
+
+        """
         seen = self.comparison
         return LayersDocument(
             edgeflare=__version__,
             pair=pair.name,
-            fingerprint=pair.fingerprint(),
+            fingerprint=fingerprint or pair.fingerprint(),
             source=pair.seeds.name,
             kernels=self.kernels,
             device=self.device,

@@ -119,7 +119,7 @@ def open_on(check: PairCheck, profile: Profile, stack: ExitStack) -> OpenedPair:
         goal=Goal(Find.KERNEL if check.pair.original is None else Find.ANY),
         devices=(profile.name,),
         ensemble=(TWIN_KERNELS,),
-        limit=check.request.limit,
+        limit=check.most_inputs,
     )
     return open_pair(check.pair, plan, [profile], stack)
 

@@ -55,7 +55,9 @@ def look_into_layers(record: CheckRecord, opened: OpenedPair, *, about_the_file:
     ]
     with record.measuring(name):
         worked = partial(record.observer.worked, "layers")
-        layers, table = layer_figures(opened, places(opened), changed, stopped, worked)
+        layers, table = layer_figures(
+            opened, places(opened), changed, stopped, worked, record.check.request.fingerprint
+        )
         if about_the_file:
             record.store.keep_layers(table)
         elif known is not None:
@@ -96,6 +98,7 @@ def search_near(record: CheckRecord, opened: OpenedPair) -> None:
             record.interrupt,
             record.store.keep_folder,
             partial(record.observer.worked, "searches"),
+            record.check.request.fingerprint,
         )
         stopped()
         record.update(near=found)
@@ -163,7 +166,7 @@ def _repair(record: CheckRecord, opened: OpenedPair) -> None:
             record.check.pair,
             profile,
             record.store.path,
-            request.limit,
+            record.check.most_inputs,
             stopped,
             record.observer.worked,
             inputs=request.inputs,
