@@ -19,5 +19,5 @@ def test_a_file_with_a_function_is_found_from_any_folder_and_a_module_stays_what
     (tmp_path / "networks.py").write_text("def predict(image): ...\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    said = _describe_pair(replace(load_pair(EXAMPLE), original=original)).original
+    said = _describe_pair(replace(load_pair(EXAMPLE), original=original), "").original
     assert said == (str(tmp_path / original) if original.endswith("py:predict") else original)
