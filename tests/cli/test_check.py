@@ -701,3 +701,14 @@ class TestMending:
         assert said.code == 0, said.err
         assert "there is nothing to mend" in said.out
         assert not (out / "mend").exists()
+
+
+def test_a_check_that_is_to_be_replaced_stays_where_the_new_one_is_refused(tmp_path: Path) -> None:
+    pair, out = tmp_path / "pair", tmp_path / "out"
+    shutil.copytree(EXAMPLE, pair)
+    assert call_here("check", pair, *FEWER, "--out", out).code == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    model = pair / "compressed.tflite"
+    model.write_bytes(model.read_bytes()[:3000])
+    assert refused("check", pair, *FEWER, "--out", out, "--overwrite").startswith(str(model))
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

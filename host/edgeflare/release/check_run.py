@@ -27,7 +27,7 @@ from edgeflare.diagnose.layers.layers_document import LAYERS, LayersDocument, la
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_file import FILE
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.folder import FolderKind
+from edgeflare.record.folder import ClaimedFolder, FolderKind
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.request import require_same_request
 from edgeflare.release.answers import places, seconds_per_input
@@ -74,30 +74,35 @@ CHECKED: Final = FolderKind(
 class CheckFolder:
     """A folder that a check alone writes.
 
+    A check that is replaced stays until there is something to keep: what is wrong with models,
+    inputs or a device's name is found before.
+
     Attributes:
         path: path of the folder.
         figures: what is known already, of a check that goes on.
         seconds: seconds that earlier parts of the check took.
+        replaced: the folder with the check that is replaced, until it is; else none.
 
     """
 
     path: Path
     figures: CheckFigures
     seconds: float
+    replaced: list[ClaimedFolder]
 
     @classmethod
     def begin(
         cls, path: Path, request: CheckRequest, stack: ExitStack, *, overwrite: bool, resume: bool
     ) -> CheckFolder:
-        """Claim a folder until `stack` closes it, and empty it unless the check there goes on.
+        """Claim a folder until `stack` closes it.
 
         Raises:
             UserError: it must not be written over, or the check there was begun with other options.
 
         """
         if not resume:
-            stack.enter_context(CHECKED.claim(path, overwrite=overwrite)).empty()
-            return cls(path, CheckFigures(), 0.0)
+            claimed = stack.enter_context(CHECKED.claim(path, overwrite=overwrite))
+            return cls(path, CheckFigures(), 0.0, [claimed])
 
         def same() -> None:
             if not (path / CHECK_DOCUMENT).is_file():
@@ -115,19 +120,22 @@ class CheckFolder:
 
         stack.enter_context(CHECKED.take(path, same))
         before = load_check(path / CHECK_DOCUMENT)
-        return cls(path, before.figures, before.seconds)
+        return cls(path, before.figures, before.seconds, [])
 
     def keep(self, document: CheckDocument) -> None:
         """Keep what there is to say so far."""
+        self._replace()
         write_atomically(self.path / CHECK_DOCUMENT, check_bytes(document))
 
     def keep_layers(self, table: LayersDocument) -> None:
         """Keep the layer table."""
+        self._replace()
         (self.path / "layers").mkdir(exist_ok=True)
         write_atomically(self.path / "layers" / LAYERS, layers_bytes(table))
 
     def keep_input(self, seed_id: int, input_: Input, domain: Domain) -> str:
         """Keep an input that is looked into, and return its path in the folder."""
+        self._replace()
         name = f"inputs/{seed_id:06d}{domain.suffix}"
         (self.path / "inputs").mkdir(exist_ok=True)
         write_atomically(self.path / name, domain.encode_file(input_))
@@ -135,6 +143,7 @@ class CheckFolder:
 
     def keep_folder(self, name: str) -> None:
         """Note a folder within this one that a search makes."""
+        self._replace()
         list_as(self.path, name, FOLDER)
 
     def keep_page(self, document: CheckDocument) -> None:
@@ -142,6 +151,10 @@ class CheckFolder:
         from edgeflare.release.check_html import check_html  # noqa: PLC0415 - takes time
 
         write_atomically(self.path / PAGE, check_html(document, self.path).encode())
+
+    def _replace(self) -> None:
+        while self.replaced:
+            self.replaced.pop().empty()
 
 
 def check_into(  # noqa: PLR0913 - what decides a check, who watches it, and where it goes
