@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -166,6 +168,24 @@ def test_what_ran_is_kept_where_a_kernel_set_is_lost(
     assert sum(row.models for row in table.rows) == table.models == table.columns[0].models
     with pytest.raises(type(stop)):
         kernel_table(CELLS, 30, 0, arms(0))
+
+
+def test_a_round_that_is_stopped_while_it_is_judged_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel_table_room, "_ROUND", 25)
+    kind, calls = kernel_table_room._kind, count()
+
+    def stopped(*arguments: Any) -> Any:
+        if next(calls) == 60:  # in the third round that is run
+            raise KeyboardInterrupt
+        return kind(*arguments)
+
+    monkeypatch.setattr(kernel_table_room, "_kind", stopped)
+    arms = [TableArm(column("builtin", version), ExactArm()) for version in ("2.1.6", "2.2.0")]
+    table, ended = kernel_table(CELLS, 75, 0, arms)
+    assert isinstance(ended, KeyboardInterrupt)
+    assert [column.models for column in table.columns] == [25, 25]
 
 
 @pytest.mark.parametrize("name", ["kernels", "accelerators"])

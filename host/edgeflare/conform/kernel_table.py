@@ -283,9 +283,13 @@ class _Rounds:
         places = [at for at, node in enumerate(nodes) if not progress.tried.is_left_out(node.cell)]
         chosen = [round_models.models[at] for at in places]
         answers = run_padded([progress.arm.arm], chosen)
-        for at, model, by_arm in zip(places, chosen, answers, strict=True):
-            (answer,) = by_arm.values()
-            progress.tried.add(nodes[at], *_kind(at, nodes[at], model, answer, round_models.rulers))
+        kinds = [  # all of them before one is counted: to judge takes long, and Ctrl-C may end it
+            _kind(at, nodes[at], model, answer, round_models.rulers)
+            for at, model, by_arm in zip(places, chosen, answers, strict=True)
+            for answer in by_arm.values()
+        ]
+        for at, kind in zip(places, kinds, strict=True):
+            progress.tried.add(nodes[at], *kind)
         progress.rounds += 1
         progress.seconds += time.monotonic() - begun
 
