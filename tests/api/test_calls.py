@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -27,19 +29,24 @@ EXAMPLE = EXAMPLES / "fashion_lenet4"
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CheckResult]:
+def standard_error() -> io.StringIO:
+    """What the check says while it runs."""
+    return io.StringIO()
+
+
+@pytest.fixture(scope="module")
+def checked(
+    tmp_path_factory: pytest.TempPathFactory, standard_error: io.StringIO
+) -> Iterator[CheckResult]:
     """A check of two models that have no `pair.toml`."""
     folder = tmp_path_factory.mktemp("checks")
     models = EXAMPLE / "original.tflite", EXAMPLE / "compressed.tflite"
     with brief_checks():
-        yield check(
-            *models,
-            inputs=EXAMPLE / "seeds.npz",
-            limit=10,
-            near=False,
-            out=folder / "check",
-            progress=False,
-        )
+        with redirect_stderr(standard_error):
+            result = check(
+                *models, inputs=EXAMPLE / "seeds.npz", limit=10, near=False, out=folder / "check"
+            )
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +74,14 @@ def test_a_check_gives_its_document_its_gates_and_a_pair_of_bare_models(
     assert float(drop["low"]) <= float(drop["seen"]) <= float(drop["high"])
     assert (checked.path / "pair.toml").is_file()
     assert (checked.path / "check.html").is_file()
+
+
+def test_a_check_says_what_its_phases_cost_and_what_the_answers_come_to(
+    checked: CheckResult, standard_error: io.StringIO
+) -> None:
+    said = standard_error.getvalue()
+    assert "by the answers alone: " in said
+    assert re.search(r"^answers of emulated-builtin: about .+, at most ", said, re.MULTILINE)
 
 
 def test_a_notebook_shows_a_part_of_a_page(checked: CheckResult) -> None:

@@ -56,7 +56,8 @@ SOME = SeedIds.read("1,3")
 def screened(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
     """A laboratory with a run `screening`, which no test changes."""
     laboratory = small_laboratory(tmp_path_factory.mktemp("screened"))
-    laboratory.run("screening", phases=run_screening, **PLAN)
+    document = laboratory.run("screening", phases=run_screening, **PLAN)
+    assert document["stopped_by"] == "screening"
     return laboratory
 
 

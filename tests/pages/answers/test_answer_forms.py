@@ -89,6 +89,8 @@ def test_scores_stand_on_their_side_of_the_threshold(
         assert row.place is not None
         assert 0 < row.place < 100
         assert np.sign(row.place - line.place) == np.sign(score - 0.5)
+    places = [line.place, *(row.place for row in line.rows if row.place is not None)]
+    assert min(places) + max(places) == pytest.approx(100)  # as far from either end
     assert line.threshold == "0.5"
 
 
