@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 STDERR: Final = 2
 """The descriptor of stderr, whatever `sys.stderr` is."""
+
+_lock = threading.Lock()
+
+_destinations: list[int] = []
+"""Where stderr led and leads: at first what it was before all diversions, then that of each that
+lasts. Threads end theirs in any order, so none may put back what it found."""
 
 
 @contextmanager
@@ -25,15 +32,19 @@ def diverted_stderr(to: int | None = None) -> Iterator[None]:
 
     """
     sys.stderr.flush()
-    before = os.dup(STDERR)
+    own = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC) if to is None else os.dup(to)
+    with _lock:
+        if not _destinations:
+            _destinations.append(os.dup(STDERR))
+        _destinations.append(own)
+        os.dup2(own, STDERR)
     try:
-        if to is None:
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), STDERR)
-        else:
-            os.dup2(to, STDERR)
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(before, STDERR)
-        os.close(before)
+        with _lock:
+            _destinations.remove(own)
+            os.dup2(_destinations[-1], STDERR)
+            if len(_destinations) == 1:
+                os.close(_destinations.pop())
+        os.close(own)

@@ -287,7 +287,6 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "shipped_files.py shipped_folders: in_checkout": OF_OURS,
     "shipped_files.py shipped_folders: in_wheel": OF_OURS,
-    "stderr_diversion.py diverted_stderr: os.devnull": SYSTEM,
     "pages/html_page.py packaged: name": OF_OURS,
     "schemas.py schemas: f'{name}.schema.json'": OF_OURS,
     "cli/conformance_replay.py replay_on_versions: f'versions-{directory.path.resolve().name}'": (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, cast
@@ -96,12 +97,16 @@ def pass_on(said: bytes) -> None:
         os.write(STDERR, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
 
 
+_holding: Final = threading.Lock()
+"""OpenCV has one level of logging, which threads would put back in any order."""
+
+
 @contextmanager
 def held_back() -> Iterator[Callable[[], bytes]]:
     """Hold back what C libraries write to stderr; yield what returns it once the context ended."""
     logging = cv2.utils.logging
-    level = logging.getLogLevel()
-    with os.fdopen(os.memfd_create("stderr"), "r+b") as file:
+    with _holding, os.fdopen(os.memfd_create("stderr"), "r+b") as file:
+        level = logging.getLogLevel()
         logging.setLogLevel(logging.LOG_LEVEL_SILENT)
         said = b""
         try:
