@@ -147,7 +147,7 @@ def test_the_old_runtime_is_wrong_about_int16_activations_and_that_is_shown(
     said = call_here("search", CASES / "int16x8_rank3", "--device", "board", "--trust", "--dry-run")
     shown = " ".join(said.out.split())
     assert "tflite-runtime 2.14.0" in shown
-    # Its FULLY_CONNECTED of int16 activations with a bias is wrong, see docs/conform.md.
+    # Its FULLY_CONNECTED of int16 activations with a bias is wrong, see docs/conform-found.md.
     right = re.search(r"original 100.0%, twin 100.0%, device (\d+\.\d)%", shown)
     assert right is not None
     assert float(right[1]) < 50

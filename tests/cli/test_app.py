@@ -33,6 +33,7 @@ EDGEFLARE = {
     "edgeflare.cli",
     "edgeflare.cli.address_space",
     "edgeflare.cli.app",
+    "edgeflare.cli.further_options",
     "edgeflare.cli.quiet",
     "edgeflare.crash_report",
     "edgeflare.errors",

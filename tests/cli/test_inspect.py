@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 
-BRIEF = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
+BRIEF = ("--behaviour", "error", "--max-inputs", "100", "--precision", ".9")
 """Options that make what is refused late come soon."""
 
 
@@ -66,7 +66,7 @@ def test_it_says_a_sentence_and_the_same_again(
     run: Path, hypotheses: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     mine = hypotheses("bright left half", "one.input[:, :14].mean() > one.input.mean()")
-    options = ("--precision", ".3", "--inputs", "240", "--hypotheses", mine)
+    options = ("--precision", ".3", "--max-inputs", "240", "--hypotheses", mine)
     said = completed("inspect", run, *options)
     written = document_of(run, "inspect.json")
     assert said.out.splitlines()[0] == written["verdict"]["sentence"]
@@ -88,7 +88,7 @@ def test_it_says_a_sentence_and_the_same_again(
 
 
 def test_a_device_captures_what_the_translation_computes(run: Path) -> None:
-    brief = ("--behaviour", "error", "--precision", ".9", "--inputs", "200")
+    brief = ("--behaviour", "error", "--precision", ".9", "--max-inputs", "200")
     completed("inspect", run, *brief)
     here = document_of(run, "inspect.json")
     completed("inspect", run, *brief, "--device", "emulated-xnnpack")

@@ -39,7 +39,7 @@ AsJson = Annotated[
 Figure = Annotated[
     Path | None,
     typer.Option(
-        metavar="SVG",
+        metavar="FILE",
         help="Draw the share of the seeds that have a deviating input within a distance, a curve "
         "for each run.",
     ),

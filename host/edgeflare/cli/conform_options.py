@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.cli.option_values import complete_device
+from edgeflare.cli.option_values import complete_device, require_seed
 from edgeflare.record.json_file import MOST
 
 _WHAT: Final = "What is tried"
@@ -60,7 +60,7 @@ From = Annotated[
     Path | None,
     typer.Option(
         "--from",
-        metavar="MODEL.tflite",
+        metavar="MODEL|PAIR",
         help="Begin with the operators of this model, or of a pair's compressed one, as they stand,"
         " their shapes, parameters, weights and scales; then what is near them. Only its operators"
         " are tried.",
@@ -107,12 +107,14 @@ Models = Annotated[
 ]
 RngSeed = Annotated[
     int,
-    typer.Option(min=0, max=MOST, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG),
+    typer.Option(
+        callback=require_seed, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG
+    ),
 ]
 Accepted = Annotated[
     Path | None,
     typer.Option(
-        metavar="accepted.toml",
+        metavar="FILE",
         help="Findings that are accepted: they are listed, and do not count for the exit code. "
         "`edgeflare report RUN --accepted` writes those of a run to RUN/accepted.toml.",
         rich_help_panel=_JUDGED,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from edgeflare.cli.further_options import FLEET
 from edgeflare.errors import UserError
 
 if TYPE_CHECKING:  # the room is imported by commands that run on a fleet
     from edgeflare.fleet.fleet_file import FleetHosts
 
-_FLEET = "On many hosts"
 
 FleetAddress = Annotated[
     str | None,
@@ -23,7 +23,7 @@ FleetAddress = Annotated[
         metavar="ADDRESS|local",
         help="Run on the hosts of a Ray cluster, whose head is at HOST:PORT; local is a cluster of "
         "this host alone. --device is then a class of devices (docs/fleet.md).",
-        rich_help_panel=_FLEET,
+        rich_help_panel=FLEET,
     ),
 ]
 FleetFile = Annotated[
@@ -32,7 +32,7 @@ FleetFile = Annotated[
         "--fleet-file",
         metavar="FILE",
         help="A fleet.toml: hosts, and the devices of each by class.",
-        rich_help_panel=_FLEET,
+        rich_help_panel=FLEET,
     ),
 ]
 UnitSeeds = Annotated[
@@ -43,7 +43,7 @@ UnitSeeds = Annotated[
         metavar="N",
         help="How many seeds a unit has, which one device searches in one go: best is what takes "
         "it 5 to 10 minutes. By default as many as give each device four units.",
-        rich_help_panel=_FLEET,
+        rich_help_panel=FLEET,
     ),
 ]
 LocalDevices = Annotated[
@@ -55,7 +55,7 @@ LocalDevices = Annotated[
         metavar="N",
         help="With --fleet local: how many devices of each class work at once, where they are "
         "emulations.",
-        rich_help_panel=_FLEET,
+        rich_help_panel=FLEET,
     ),
 ]
 

@@ -30,7 +30,7 @@ Parts = Annotated[
 ]
 MergedRun = Annotated[
     Path,
-    typer.Option("--out", metavar="RUN", help="The merged run's directory, absent or empty."),
+    typer.Option("--out", metavar="DIR", help="The merged run's directory, absent or empty."),
 ]
 
 

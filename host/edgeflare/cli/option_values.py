@@ -19,6 +19,7 @@ from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import UserError, suggestion
+from edgeflare.record.json_file import MOST
 from edgeflare.run.plan import Default
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
 from edgeflare.strategies.operator_pool import BUILT_IN
@@ -203,6 +204,13 @@ def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
     return tuple(sorted(set(map(float, parts))))
 
 
+def require_seed(value: int) -> int:
+    """Refuse a run seed that not every reader of JSON would keep, as the callback of an option."""
+    if not 0 <= value <= MOST:
+        raise typer.BadParameter(f"{value} is not from 0 to {MOST}")
+    return value
+
+
 def require_one_of(names: Sequence[str]) -> Callable[[str], str]:
     """Return what refuses a value that is none of some names, as the callback of an option."""
 
@@ -230,6 +238,11 @@ def read_time(option: str, text: str) -> float:
     if found is None or not float(found[1]):
         raise UserError(f"{option} {text!r}: expected a time above 0, as in 90s, 10m or 1h")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def time_of(option: str) -> Callable[[object], float]:
+    """Return what reads a time as the value of an option, as its parser; a number is seconds."""
+    return lambda value: read_time(option, str(value))
 
 
 def complete_device(incomplete: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.cli.further_options import PREPARATION
 from edgeflare.cli.option_values import read_numbers
 from edgeflare.domains.image.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
@@ -63,25 +64,25 @@ Preset = Annotated[
     typer.Option(
         metavar="NAME",
         help=f"Preprocessing by name: {', '.join(PRESETS)}.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Scale = Annotated[
     float | None,
-    typer.Option(help="Model input = (pixel / SCALE - MEAN) / STD.", rich_help_panel=_PAIR),
+    typer.Option(help="Model input = (pixel / SCALE - MEAN) / STD.", rich_help_panel=PREPARATION),
 ]
 Mean = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBERS",
         help="One number, or one for each channel: 0.49,0.48,0.45.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Std = Annotated[
     str | None,
     typer.Option(
-        metavar="NUMBERS", help="One number, or one for each channel.", rich_help_panel=_PAIR
+        metavar="NUMBERS", help="One number, or one for each channel.", rich_help_panel=PREPARATION
     ),
 ]
 Resize = Annotated[
@@ -89,13 +90,13 @@ Resize = Annotated[
     typer.Option(
         metavar="HOW",
         help="Seeds of another size: none (refuse them), stretch or center-crop.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Channels = Annotated[
     str | None,
     typer.Option(
-        metavar="ORDER", help="The models' channel order, rgb or bgr.", rich_help_panel=_PAIR
+        metavar="ORDER", help="The models' channel order, rgb or bgr.", rich_help_panel=PREPARATION
     ),
 ]
 Layout = Annotated[
@@ -103,7 +104,7 @@ Layout = Annotated[
     typer.Option(
         metavar="ORDER",
         help="NHWC or NCHW, for models whose input may have its channels last or first.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Rounding = Annotated[
@@ -111,7 +112,7 @@ Rounding = Annotated[
     typer.Option(
         metavar="HOW",
         help="How quantized inputs are rounded: half-away, half-even or truncate.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Outputs = Annotated[
@@ -119,7 +120,7 @@ Outputs = Annotated[
     typer.Option(
         metavar="KIND",
         help="What the models give: auto (look and see), logits or probabilities.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 FoldShapes = Annotated[
@@ -129,7 +130,7 @@ FoldShapes = Annotated[
         help="Fold what the compressed model computes from fixed shapes alone into constants, as "
         "accelerators need it: a flatten of SHAPE, STRIDED_SLICE, PACK and RESHAPE. Twin and "
         "device run that file, which has to give outputs equal to those of yours on the host.",
-        rich_help_panel=_PAIR,
+        rich_help_panel=PREPARATION,
     ),
 ]
 Limit = Annotated[

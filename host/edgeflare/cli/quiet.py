@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TextIO
 
 import typer
-from typer.core import TyperCommand
+
+from edgeflare.cli.further_options import BriefHelp
 
 Quiet = Annotated[
     bool,
@@ -23,7 +24,7 @@ Quiet = Annotated[
 """The option, of commands that can be silenced."""
 
 
-class Quietable(TyperCommand):
+class Quietable(BriefHelp):
     """A command that prints nothing while it runs where `--quiet` is given.
 
     Errors are raised out of it, and printed by whoever called it.

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli.option_values import complete_device, complete_run
+from edgeflare.cli.further_options import METHODS
+from edgeflare.cli.option_values import complete_device, complete_run, require_seed
 from edgeflare.errors import UserError
 from edgeflare.repair.repair_request import RepairRequest, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
@@ -76,6 +77,7 @@ Robustness = Annotated[
         "--robustness",
         help="Attack the chosen model and the one before by FGSM and PGD, from the seeds that "
         "judge; needs the extra whitebox.",
+        rich_help_panel=METHODS,
     ),
 ]
 SliceOf = Annotated[
@@ -87,6 +89,7 @@ SliceOf = Annotated[
         metavar="PERCENT",
         help="Synapses of each layer that dare and fmt change, those that contribute most; 95 and "
         "80 if not given, 100 for all.",
+        rich_help_panel=METHODS,
     ),
 ]
 Checkpoints = Annotated[
@@ -96,6 +99,7 @@ Checkpoints = Annotated[
         help="With dare: a checkpoint of the original's training as a float .tflite file, of which"
         " the compressed model learns by labels, judged under attack. Say it once for each, those"
         " of the latter half of the training.",
+        rich_help_panel=METHODS,
     ),
 ]
 Steps = Annotated[
@@ -104,6 +108,7 @@ Steps = Annotated[
         min=1,
         metavar="N",
         help="Batches of 128 seeds that archrepair trains each candidate with; 200 if not given.",
+        rich_help_panel=METHODS,
     ),
 ]
 Suspects = Annotated[
@@ -113,6 +118,7 @@ Suspects = Annotated[
         metavar="N",
         help="The block with most of the N most suspicious neurons is the one that archrepair"
         " locates; 50 if not given.",
+        rich_help_panel=METHODS,
     ),
 ]
 Groups = Annotated[
@@ -121,11 +127,10 @@ Groups = Annotated[
         metavar="COLUMNS",
         help="With fmt or auto: positions of the columns of an attribute of table rows that is to "
         "decide less, such as 8, or 8,9 for a one-hot code; judged by SPD, AAOD and EOD.",
+        rich_help_panel=METHODS,
     ),
 ]
-RngSeed = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
-]
+RngSeed = Annotated[int, typer.Option(callback=require_seed, metavar="N", help="The run seed.")]
 Devices = Annotated[
     list[str] | None,
     typer.Option(
@@ -157,6 +162,7 @@ Rounds = Annotated[
         help=f"For shifts, {ROUNDS} if not given: how often to search from each seed, in two "
         "ways, for inputs near the boundary: 24 to 59 queries a round on int8 models, 135 on a "
         "float16 one, each asked of the original and of the device.",
+        rich_help_panel=METHODS,
     ),
 ]
 MixtureOf = Annotated[
@@ -166,6 +172,7 @@ MixtureOf = Annotated[
         metavar="T,A,S",
         help="For shifts, 1,1,1 if not given: how much triggers, near-boundary inputs that agree, "
         "and seeds count in the net.",
+        rich_help_panel=METHODS,
     ),
 ]
 Again = Annotated[

@@ -65,7 +65,7 @@ Devices = Annotated[
 ]
 Compressed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Another compressed model, such as the corrected one."),
+    typer.Option(metavar="MODEL", help="Another compressed model, such as the corrected one."),
 ]
 Baseline = Annotated[
     Path | None,

@@ -32,7 +32,7 @@ _RUN = "The run"
 Out = Annotated[
     Path | None,
     typer.Option(
-        metavar="RUN",
+        metavar="DIR",
         help="The run directory, absent or empty. By default a new folder in runs/.",
         rich_help_panel=_RUN,
     ),
@@ -47,8 +47,8 @@ AllowOtherHost = Annotated[
     bool,
     typer.Option(
         "--allow-other-host",
-        help="Go on with a run of a host with other processor features or runtimes, on which "
-        "original and twin may answer differently; the run says so.",
+        help="Go on with a run of a host with another processor or runtime, which may answer "
+        "differently; the run says so.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -123,7 +123,7 @@ Original = Annotated[
 ]
 Compressed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where the compressed model is now, if it was moved."),
+    typer.Option(metavar="MODEL", help="Where the compressed model is now, if it was moved."),
 ]
 Functions = Annotated[
     list[str] | None,

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.cli.further_options import PARTS, SEARCH_DETAIL
 from edgeflare.cli.option_values import (
     complete_device,
     complete_parameter,
@@ -17,13 +18,14 @@ from edgeflare.cli.option_values import (
     complete_strategy,
     read_bound,
     require_finite,
+    require_seed,
+    time_of,
 )
 from edgeflare.core.domain import PSNR
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
-from edgeflare.record.json_file import MOST
 from edgeflare.run.plan import (
     MAX_QUERIES,
     SHOWN,
@@ -38,7 +40,6 @@ from edgeflare.strategies.strategy_registry import find_strategy, pool_strategie
 
 _WHAT = "What counts"
 _HOW = "How to search"
-_PARTS = "A run in parts"
 
 
 class Ties(str, Enum):
@@ -56,7 +57,7 @@ MaxLinf = Annotated[
         help="The most levels (of an image gray levels) that one value may change from its seed; "
         "none for no bound.",
         show_default=f"{DEFAULT_LINF:g} for images; each domain has its own",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 MaxL2 = Annotated[
@@ -67,7 +68,8 @@ MaxL2 = Annotated[
         help="The most levels of Euclidean distance from the seed; by default, for images, "
         f"{DEFAULT_RMS:g} times the root of the number of values (2,520 for 28x28); none for no "
         "bound.",
-        rich_help_panel=_HOW,
+        show_default=False,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 Ensemble = Annotated[
@@ -79,7 +81,7 @@ Ensemble = Annotated[
         "environment's. Where members of the ensemble disagree, the device is asked. One name "
         "alone: no ensemble. Default: xnnpack; with --find kernel xnnpack,reference, or "
         "xnnpack,builtin for models over 4 MiB.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 Device = Annotated[
@@ -99,8 +101,7 @@ Devices = Annotated[
         autocompletion=complete_device,
         help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
         "grpc://HOST:PORT of a running agent. Several share the seeds: --device A --device B. "
-        "NAME/gpu is NAME on another kernel set; NAME/all or emulated-all is each that it offers, "
-        "in one table.",
+        "NAME/gpu is another kernel set, NAME/all or emulated-all a table of each.",
         show_default="emulated-builtin",
         rich_help_panel=_WHAT,
     ),
@@ -120,7 +121,7 @@ WithTies = Annotated[
         "--ties",
         help="Whether deviations of mutants count in which a label was decided by a tie."
         " Of seeds every changed decision is a deviation (docs/gates.md).",
-        rich_help_panel=_WHAT,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 MinStrength = Annotated[
@@ -130,8 +131,7 @@ MinStrength = Annotated[
         min=0.0,
         max=1.0,
         metavar="S",
-        help="Deviations weaker than S do not count. Findings are strengthened until they reach S; "
-        "the search does not look at it.",
+        help="Deviations weaker than S do not count. Findings are strengthened until they reach S.",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -140,9 +140,8 @@ Within = Annotated[
     typer.Option(
         metavar="DB",
         help="Deviations farther from their seed than this PSNR in dB (of sounds SNR) do not "
-        "count, once they are shrunk; none for any distance. The search does not look at it "
-        "(docs/gates.md).",
-        show_default=f"{PSNR.within:g} for images; each domain has its own",
+        "count, once they are shrunk; none for any distance (docs/gates.md).",
+        show_default=f"{PSNR.within:g} for images",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -152,8 +151,8 @@ StrategyName = Annotated[
         "--strategy",
         metavar="NAME",
         autocompletion=complete_strategy,
-        help="; ".join(f"{entry.name}: {entry.summary}" for entry in strategies().values())
-        + ". Unless given, boundary where outputs are decisions, and climb where they are values.",
+        help=f"{', '.join(strategies())}; `edgeflare strategies` says what each is. Unless given, "
+        "boundary where outputs are decisions, and climb where they are values.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -165,14 +164,13 @@ SetParameters = Annotated[
         autocompletion=complete_parameter,
         help="Set a parameter of the strategy; may be given several times. `edgeflare strategies"
         " NAME` lists them.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 RngSeed = Annotated[
     int,
     typer.Option(
-        min=0,
-        max=MOST,  # every reader of JSON keeps it
+        callback=require_seed,
         metavar="N",
         help="The run seed: same seed, same findings.",
         rich_help_panel=_HOW,
@@ -184,10 +182,9 @@ MaxQueries = Annotated[
 TimeLimit = Annotated[
     float,
     typer.Option(
-        callback=require_finite,
-        min=0.0,
-        metavar="SECONDS",
-        help="Evaluation time for each seed.",
+        parser=time_of("--time-limit"),
+        metavar="TIME",
+        help="Evaluation time for each seed: 90s, 5m, 1h.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -204,10 +201,9 @@ TotalQueries = Annotated[
 TotalTime = Annotated[
     float | None,
     typer.Option(
-        callback=require_finite,
-        min=0.0,
-        metavar="SECONDS",
-        help="Wall time for the whole search; refining what was found comes on top.",
+        parser=time_of("--total-time"),
+        metavar="TIME",
+        help="Wall time for the whole search, without refining.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -219,7 +215,7 @@ Operators = Annotated[
         help="The mutation operators to draw from, separated by commas: names that `edgeflare "
         "operators` lists, built-in for EdgeFlare's own, all for all that are installed. Only "
         f"{', '.join(pool_strategies())} draw from them; the other strategies have their own.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 Strengthen = Annotated[
@@ -227,8 +223,8 @@ Strengthen = Annotated[
     typer.Option(
         min=0,
         metavar="N",
-        help="Make each finding stronger, with at most N queries: the two sides more confident of "
-        f"their labels. Default: 0; with --min-strength {STRENGTHEN}.",
+        help="Make both sides of each finding more confident, with at most N queries. Default: 0; "
+        f"with --min-strength {STRENGTHEN}.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -240,7 +236,7 @@ RefineUntil = Annotated[
         f"shown on the {SHOWN} that reports show first alone, gate stops with each as soon as it "
         "is within --within. all and gate decide the gate alike; with shown, findings that were "
         "not shrunk may be too far to count.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 ShrinkByWhat = Annotated[
@@ -249,7 +245,7 @@ ShrinkByWhat = Annotated[
         "--shrink-by",
         help="How shrinking finds its way: queries estimates a gradient from answers, gradient "
         "computes it from the two models (extra whitebox), and needs a quarter of the queries.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 Shrink = Annotated[
@@ -269,7 +265,7 @@ Coverage = Annotated[
         help="Measure neuron coverage at these thresholds, from 0 to below 1, such as "
         "0,.25,.5,.75: of the seeds, of the findings, and of as many other seeds. Changes no "
         "result, and says nothing about deviations (docs/report.md).",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 SeedIdsOption = Annotated[
@@ -279,7 +275,7 @@ SeedIdsOption = Annotated[
         metavar="IDS|FILE",
         help="Search these seeds only, each under its own id, so that `edgeflare merge` makes one "
         "run of several: such as 0:50,60 for 0 to 49 and 60, or a file of such ids and ranges.",
-        rich_help_panel=_PARTS,
+        rich_help_panel=PARTS,
     ),
 ]
 ScreeningRun = Annotated[
@@ -290,7 +286,7 @@ ScreeningRun = Annotated[
         help="With --seed-ids: take from this run what all arms answered to every seed. boundary "
         "with --find any, and donor, read it.",
         autocompletion=complete_run,
-        rich_help_panel=_PARTS,
+        rich_help_panel=PARTS,
     ),
 ]
 ScreenOnly = Annotated[
@@ -298,7 +294,7 @@ ScreenOnly = Annotated[
     typer.Option(
         "--screen-only",
         help="Evaluate the seeds and search none, for --screening; --resume searches on.",
-        rich_help_panel=_PARTS,
+        rich_help_panel=PARTS,
     ),
 ]
 Chains = Annotated[
@@ -307,7 +303,7 @@ Chains = Annotated[
         min=1,
         metavar="N",
         help="Seeds searched at once on each device. Changes the speed, and no result.",
-        rich_help_panel=_HOW,
+        rich_help_panel=SEARCH_DETAIL,
     ),
 ]
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli.option_values import require_finite
+from edgeflare.cli.further_options import SURVEY_DETAIL
+from edgeflare.cli.option_values import require_finite, require_seed, time_of
 from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
-from edgeflare.record.json_file import MOST
 from edgeflare.survey.items.survey_inputs import GROUPS_FILE
 from edgeflare.survey.record.survey_plan import (
     CONFIDENCE,
@@ -32,9 +32,8 @@ Inputs = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="The inputs: an .npz or a folder, as seeds are given, with labels where they are "
-        "known. They should be a sample of what the device will see. By default the pair's seeds, "
-        "which may have been selected.",
+        help="The inputs: an .npz or a folder, as seeds are given, a sample of what the device "
+        "will see. By default the pair's seeds, which may have been selected.",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -83,7 +82,7 @@ Groups = Annotated[
         metavar="COLUMN",
         help="Compare groups of inputs: an array of that name in the .npz, with a word or a whole "
         f"number for each; of a folder a column of its {GROUPS_FILE}, beside the column name.",
-        rich_help_panel=_WHAT,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 Ensemble = Annotated[
@@ -94,14 +93,13 @@ Ensemble = Annotated[
         "KERNELS@2.2.0 for a released version of the runtime, KERNELS@PYTHON for another "
         "environment's. The device is asked more often where one of the others disagrees with the "
         "first. Default: xnnpack, no ensemble.",
-        rich_help_panel=_HOW_LONG,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 RngSeed = Annotated[
     int,
     typer.Option(
-        min=0,
-        max=MOST,  # every reader of JSON keeps it
+        callback=require_seed,
         metavar="N",
         help="The run seed: same seed, same inputs under conditions, same questions.",
         rich_help_panel=_WHAT,
@@ -128,9 +126,8 @@ DeviceQueries = Annotated[
 TimeLimit = Annotated[
     float | None,
     typer.Option(
-        callback=require_finite,
-        min=0.0,
-        metavar="SECONDS",
+        parser=time_of("--time-limit"),
+        metavar="TIME",
         help="Ask the device for so long at most; the time in which the host answers all inputs "
         "before does not count.",
         rich_help_panel=_HOW_LONG,
@@ -144,7 +141,7 @@ Confidence = Annotated[
         max=0.9999,
         metavar="SHARE",
         help="With which an interval holds, and a gate that is held.",
-        rich_help_panel=_JUDGED,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 Gates = Annotated[
@@ -179,7 +176,7 @@ Findings = Annotated[
         metavar="N",
         help="Deviating inputs that are stored and verified, for `edgeflare explain`, `replay`, "
         "`export` and `repair`: at most one for each input.",
-        rich_help_panel=_JUDGED,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 Rare = Annotated[
@@ -189,7 +186,7 @@ Rare = Annotated[
         help="Estimate after all else how often deviations happen that are too rare to be seen: "
         "by multilevel splitting on the host, severities drawn from 1 to 5, whatever --severities "
         "says.",
-        rich_help_panel=_JUDGED,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 RareQueries = Annotated[
@@ -200,15 +197,15 @@ RareQueries = Annotated[
         help="Ask the device about N times more for --rare; each shell between two thresholds "
         "takes about 45 at least, however small N is.",
         show_default=f"{RARE_QUERIES}",
-        rich_help_panel=_HOW_LONG,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 Show = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE.html",
+        metavar="FILE",
         help="Write a contact sheet of some inputs under the conditions, and survey nothing.",
-        rich_help_panel=_WHAT,
+        rich_help_panel=SURVEY_DETAIL,
     ),
 ]
 
@@ -249,9 +246,7 @@ class SurveyEnds:
         """Return what was asked.
 
         Raises:
-            UserError: there is no time, or --rare is missing.
+            UserError: --rare is missing.
 
         """
-        if self.time_limit == 0.0:
-            raise UserError("--time-limit 0: expected a number of seconds above 0")
         return SurveyBounds.asked(**asdict(self))

@@ -396,7 +396,7 @@ def test_few_seeds_give_more_lines_to_choose_on() -> None:
 
 def test_too_few_lines_are_refused() -> None:
     assert len(made(4 * LEAST_LINES)) == 4 * LEAST_LINES
-    line = r"300 seeds and --inputs 78 give 19 lines .* raise --inputs to 80 or more, or search"
+    line = r"300 seeds and --max-inputs 78 give 19 lines .* raise --max-inputs to 80 or more"
     with pytest.raises(UserError, match=line):
         made(4 * LEAST_LINES - 2)
     with pytest.raises(UserError, match="a pair with 100 seeds or more, of several classes"):

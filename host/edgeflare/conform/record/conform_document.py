@@ -1,6 +1,6 @@
 """The result of a conformance run: `conform.json`, schema `edgeflare.conform/v1`.
 
-docs/conform.md says what each figure means.
+docs/conform/document.md says what each figure means.
 """
 
 from __future__ import annotations

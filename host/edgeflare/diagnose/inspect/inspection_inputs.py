@@ -187,8 +187,8 @@ def _require_lines(drawn: SeedHalves, seeds: int, count: int) -> None:
     fewest = min(len(drawn.choosing), len(drawn.held_out))
     if fewest < LEAST_LINES:
         raise UserError(
-            f"{seeds} seeds and --inputs {count} give {fewest} lines between seeds of different"
-            f" labels in a half, and {LEAST_LINES} are the least to inspect: raise --inputs to"
+            f"{seeds} seeds and --max-inputs {count} give {fewest} lines between seeds of different"
+            f" labels in a half, and {LEAST_LINES} are the least to inspect: raise --max-inputs to"
             f" {4 * LEAST_LINES} or more, or search a pair with {5 * LEAST_LINES} seeds or more, of"
             " several classes"
         )

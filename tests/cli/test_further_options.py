@@ -1,0 +1,62 @@
+"""The help of each command: two screens, and one word for one thing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from called_commands import call_here
+from edgeflare.cli.app import LazyCommand, app
+
+TWO_SCREENS = 100
+
+
+def commands(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    command = command.load() if isinstance(command, LazyCommand) else command
+    yield path, command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands(one, *path, name)
+
+
+COMMANDS = dict(commands(get_command(app)))
+del COMMANDS["agent", "serve"]  # its process becomes the agent, whose help this is
+
+
+@pytest.fixture(autouse=True)
+def _on_a_terminal_of_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_help_fits_two_screens(path: tuple[str, ...]) -> None:
+    assert len(call_here(*path, "--help").out.splitlines()) <= TWO_SCREENS
+
+
+@pytest.mark.parametrize("name", ["search", "survey", "repair", "check", "rank"])
+def test_what_the_help_leaves_out_is_named_by_panel_and_shown_by_another_option(name: str) -> None:
+    brief, whole = (call_here(name, option).out for option in ("--help", "--help-all"))
+    shown = {
+        one.opts[0]: (one.opts[0] in brief, f"{one.opts[0]} " in whole)
+        for one in COMMANDS[(name,)].params
+        if one.opts[0].startswith("--") and not one.hidden
+    }
+    assert all(of_whole for _, of_whole in shown.values())
+    assert not all(of_brief for of_brief, _ in shown.values())
+    assert "--help-all" in brief
+    assert call_here(name, "--help").out == brief
+
+
+def test_an_option_that_takes_a_folder_a_time_or_a_model_has_one_word_for_it() -> None:
+    words = defaultdict(set)
+    for command in COMMANDS.values():
+        for one in command.params:
+            words[one.opts[0]].add(one.metavar)
+    assert words["--time-limit"] | words["--total-time"] | words["--budget"] == {"TIME"}
+    assert words["--original"] | words["--compressed"] == {"MODEL"}
+    assert words["--out"] == {"DIR", "FILE"}  # what makes one file, and what makes a folder
+    assert words["--inputs"] == {"PATH"}
+    assert words["--rng-seed"] == {"N"}
