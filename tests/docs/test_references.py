@@ -65,6 +65,13 @@ def test_the_index_names_every_page() -> None:
     assert {page for page in pages if f"({page})" in named} == pages
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_a_page_begins_with_what_its_reader_can_do_then(page: Path) -> None:
+    title, first = page.read_text(encoding="utf-8").split("\n\n", 2)[:2]
+    assert title.startswith("# ")
+    assert re.match(r"After this page (you|a|your) ", " ".join(first.split())), first
+
+
 def test_the_glossary_has_each_word_once_with_one_link() -> None:
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?!word |---)(.+?) \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
@@ -161,9 +168,14 @@ def test_every_shipped_profile_is_told() -> None:
     assert shipped <= words("devices.md")
 
 
+_CONFORM = ("conform.md", *(f"conform/{page.name}" for page in (DOCS / "conform").glob("*.md")))
+
 DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     # By their schemas: the pages that tell of their keys, and whether also of their values.
-    "conform/record/conform": (("conform.md", "run.md"), True),
+    "conform/record/conform": (
+        (*_CONFORM, "run.md"),
+        True,
+    ),
     "diagnose/inspect/inspect": (("inspect.md",), True),
     "diagnose/layers/layers": (("layers.md", "run.md"), True),
     "rank/rank": (("rank.md",), False),
@@ -273,7 +285,9 @@ def _options(command: Any) -> set[str]:
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     below = (_options(sub) for sub in getattr(command, "commands", {}).values())
-    return {"--help"} | {option for option in own if option.startswith("--")}.union(*below)
+    return {"--help", "--help-all"} | {option for option in own if option.startswith("--")}.union(
+        *below
+    )
 
 
 def _keys(schema: Any) -> Iterator[str]:
