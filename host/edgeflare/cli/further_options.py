@@ -24,7 +24,7 @@ class BriefHelp(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments, with `--help-all` where something is left out."""
-        params = super().get_params(ctx)
+        params: list[Any] = list(super().get_params(ctx))
         named = {getattr(one, "rich_help_panel", None) for one in params}
         if panels := [panel for panel in _PANELS if panel in named]:
             params.append(_help_all(self.get_help_option(ctx), panels))
@@ -32,9 +32,10 @@ class BriefHelp(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, without the further options unless `--help-all` asks for them."""
+        params: list[Any] = list(self.params)
         further = [
             one
-            for one in self.params
+            for one in params
             if getattr(one, "rich_help_panel", None) in _PANELS and not one.hidden
         ]
         shown = bool(ctx.meta.get(_ALL))
