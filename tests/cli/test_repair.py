@@ -15,15 +15,11 @@ import cv2
 import numpy as np
 import pytest
 
-from brief_commands import brief_repairs
+from brief_commands import brief_repairs, only
 from called_commands import EXAMPLE, Said, call_here, completed, document_of, refused
-from edgeflare.repair import candidate_check, repair_run
+from edgeflare.repair import candidate_check
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.repair_candidate import CandidatePlan
 from edgeflare.repair.repair_cost import Latency
-from edgeflare.repair.repair_methods import candidate_plans
-from edgeflare.repair.repair_request import RepairRequest
 from networks import pair_of
 
 pytest.importorskip("litert_quantizer")
@@ -42,6 +38,12 @@ def _brief() -> Iterator[None]:
 def briefer() -> Iterator[None]:
     """Judge by still fewer inputs, where no gain has to be sure."""
     with brief_repairs(judged=60, fitted=40):
+        yield
+
+
+@pytest.fixture
+def two_methods() -> Iterator[None]:
+    with only("ranges", "rounding"):
         yield
 
 
@@ -139,25 +141,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _try_alone(monkeypatch: pytest.MonkeyPatch, *methods: str) -> None:
-    """Have a repair try some methods alone, since others are slow."""
-
-    def plans(
-        _request: RepairRequest, network: QuantizedNetwork | None = None
-    ) -> list[CandidatePlan]:
-        asked = (RepairRequest(one, "float", False, "none", "none", None) for one in methods)
-        return [plan for one in asked for plan in candidate_plans(one, network)]
-
-    monkeypatch.setattr(repair_run, "candidate_plans", plans)
-
-
 @pytest.mark.slow
 def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, tmp_path: Path
 ) -> None:
-    _try_alone(monkeypatch, "ranges")
     out = tmp_path / "out"
-    completed("repair", run, "--out", out)
+    with only("ranges"):
+        completed("repair", run, "--out", out)
     first, last = document_of(out, "repair.json")["candidates"]
     assert (first["name"], last["name"]) == ("ranges", "shifts")
     assert first["score"] is not None
@@ -265,10 +255,10 @@ def _write_and_interrupt(stored: StoredCandidates, plan: str, attempts: Sequence
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("briefer", "two_methods")
 def test_a_stopped_repair_goes_on_with_what_it_tried(
     half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _try_alone(monkeypatch, "ranges", "rounding")
     out = tmp_path / "out"
     arguments = ("repair", half, "--out", out)
     with monkeypatch.context() as patch:

@@ -15,8 +15,8 @@ run in order, in a new folder that holds the examples. What a block is for stand
     ```text              is for readers
 
 Only addresses and places that belong to the reader's machines are replaced, and what makes some
-commands briefer. What README.md does
-with its first run is done once: a page that shows such a command in the same words goes on with a
+commands briefer; `edgeflare check` is brief, as in its own tests. What README.md does with its
+first run is done once: a page that shows such a command in the same words goes on with a
 copy of that run. Blocks of `ELSEWHERE` are parsed alone. `edgeflare` is forked from a process that
 has imported it, unless a page has installed a package beside it.
 """
@@ -40,6 +40,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from command_server import BRIEF
 from edgeflare.cli.app import LazyCommand, app
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 from forked_commands import forked_edgeflare
@@ -92,7 +93,8 @@ ELSEWHERE: Mapping[str, str] = {
 
 BRIEFER: Mapping[str, str] = {
     "--out runs/verdict": "--limit 20 --no-near --out runs/verdict",
-    "limit=80": "limit=20",
+    "limit=60": "limit=20",
+    "limit=80": "limit=20, near=False",
     'severities="1-3"': 'severities="1"',
 }
 """What is replaced, so that commands ask fewer inputs than those of a reader."""
@@ -159,6 +161,7 @@ class Stage:
             **os.environ,
             "PATH": os.pathsep.join(map(str, [*programs, os.environ["PATH"]])),
             "PYTHONPATH": str(site),
+            BRIEF: "1",
             "HOME": str(folder),
             "XDG_CACHE_HOME": str(folder / "cache"),
             "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # which no page has tests of, and is slow

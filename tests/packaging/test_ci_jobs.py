@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from command_server import BRIEF
 from forked_commands import forked_edgeflare
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-BRIEFLY = "--limit 60\n--undecided pass"
+BRIEFLY = "--limit 20\n--undecided pass"
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def ran(
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=folder,
-        env={**os.environ, **environment, "PATH": path},
+        env={**os.environ, **environment, BRIEF: "1", "PATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -95,7 +96,7 @@ def test_a_comment_that_a_fork_may_not_write_fails_no_job(tmp_path: Path) -> Non
 
 def test_the_gitlab_job_checks_and_reports_whatever_came_of_it(tmp_path: Path) -> None:
     job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".edgeflare-check"]
-    options = "--limit 60 --no-near --strict"
+    options = "--limit 20 --no-near --strict"
     environment = {**job["variables"], "PAIR": str(EXAMPLE), "OPTIONS": options}
     checked = ran("\n".join(job["script"]), tmp_path, environment)
     told = ran("\n".join(job["after_script"]), tmp_path, environment)

@@ -15,11 +15,15 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.release import cost, field, layer_faults, near, operator_conformance
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.fitting import weight_rounding
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
+from edgeflare.repair.repair_candidate import CandidatePlan
+from edgeflare.repair.repair_methods import candidate_plans
+from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.shifts import shift_candidate
 
-LAYER_INPUTS = 24
+LAYER_INPUTS = 10
 """On which a brief check compares layers."""
 
 
@@ -51,6 +55,21 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
 
 
 @contextmanager
+def only(*methods: str) -> Iterator[None]:
+    """Have repairs try some methods alone, since others are slow."""
+
+    def plans(
+        _request: RepairRequest, network: QuantizedNetwork | None = None
+    ) -> list[CandidatePlan]:
+        asked = (RepairRequest(one, "float", False, "none", "none", None) for one in methods)
+        return [plan for one in asked for plan in candidate_plans(one, network)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repair_run, "candidate_plans", plans)
+        yield
+
+
+@contextmanager
 def brief_checks() -> Iterator[None]:
     """Have checks try six conditions at one severity, explain few inputs, search and draw little.
 
@@ -60,7 +79,7 @@ def brief_checks() -> Iterator[None]:
         patch.setattr(field, "SEVERITIES", (2,))
         patch.setattr(field, "chosen_conditions", lambda *given: chosen_conditions(*given)[:6])
         patch.setattr(layer_faults, "INPUTS", LAYER_INPUTS)
-        patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 10)
+        patch.setattr(layer_faults, "SENSITIVITY_INPUTS", 4)
         patch.setattr(layer_faults, "_EXPLAINED", 3)
         patch.setattr(operator_conformance, "_NEAR", 2)
         patch.setattr(ConformRounds, "refine", lambda _: 0)

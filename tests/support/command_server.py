@@ -42,6 +42,9 @@ _MODULES: Final = (
 """What commands import. Nothing of it starts a thread, as JAX would, which no fork would have."""
 
 
+BRIEF: Final = "EDGEFLARE_TESTS_BRIEF"
+"""A variable that has checks ask few inputs, as `brief_commands` does."""
+
 _codes: list[int] = []
 """The exit code of the command that this process has been, once it has ended."""
 
@@ -125,11 +128,21 @@ def call(*arguments: str) -> None:
 
     sys.argv[:] = arguments
     try:
-        start()
+        with _brief(*arguments[1:2]):
+            start()
     except SystemExit as ended:
         if isinstance(ended.code, int):
             _codes.append(ended.code)
         raise
+
+
+def _brief(command: str = "") -> contextlib.AbstractContextManager[None]:
+    """Return within what a command is called: checks are brief where the environment says so."""
+    if command != "check" or BRIEF not in os.environ:
+        return contextlib.nullcontext()
+    from brief_commands import brief_checks  # noqa: PLC0415 - which other commands do not need
+
+    return brief_checks()
 
 
 def _become(folder: bytes, environment: list[bytes], descriptors: list[int]) -> None:
