@@ -82,7 +82,7 @@ def write_pair(folder: Path, toml: str, first: float) -> Path:
 @pytest.fixture(scope="module")
 def run(pair: Path) -> Path:
     run = pair.with_name(f"{pair.name}-run")
-    limit = ("--max-queries", "1", "--fail-on", "none")
+    limit = ("--max-queries", "1", "--shrink", "0", "--fail-on", "none")
     completed("search", pair, *DEVICE, *limit, "--out", run)
     (deviating,) = document_of(run)["deviating_seeds"]
     assert deviating["labels"]["twin"] != deviating["labels"]["device"]
@@ -107,7 +107,8 @@ def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted) -> N
 def explained(pair: Path) -> tuple[Path, dict[str, Any]]:
     """Search a pair whose device has an input stage of its own; return the run and its finding."""
     run = pair / "run"
-    completed("search", pair, *DEVICE, "--max-queries", "1", "--fail-on", "none", "--out", run)
+    limit = ("--max-queries", "1", "--shrink", "0", "--fail-on", "none")
+    completed("search", pair, *DEVICE, *limit, "--out", run)
     completed("explain", run)
     (found,) = document_of(run, "explain.json")["findings"].values()
     assert found["verdict"]["name"] == "input-stage"
@@ -170,7 +171,7 @@ def test_other_stages_are_another_run(run: Path, pair: Path) -> None:
     told = (pair / "pair.toml").read_text()
     (pair / "pair.toml").write_text(TOML)
     try:
-        limit = ("--max-queries", "20", "--fail-on", "none")
+        limit = ("--max-queries", "20", "--shrink", "0", "--fail-on", "none")
         said = call_here("search", pair, *DEVICE, *limit, "--out", run, "--resume")
     finally:
         (pair / "pair.toml").write_text(told)

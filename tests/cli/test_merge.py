@@ -62,7 +62,7 @@ def in_parts(tmp_path_factory: pytest.TempPathFactory) -> InParts:
 
 
 def test_a_screening_needs_no_gate(tmp_path: Path) -> None:
-    few = ("--first", "2", "--max-queries", "20")
+    few = ("--first", "2", "--max-queries", "20", "--shrink", "0")
     completed("search", EXAMPLE, *few, "--screen-only", "--out", tmp_path / "screening")
 
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 DEVICE = ("--device", "emulated-builtin")
 FEW = ("--limit", "20", "--no-near")
+UNREFINED = ("--shrink", "0", "--within", "none", "--fail-on", "none")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,7 +70,7 @@ def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: 
     (decisions,) = (one for one in found.sections if one.name == "decisions")
     assert "right on 100.0% as the original" in decisions.words
     write_keypoint_pair(pair, KEYPOINTS.format(tolerance=0.03))
-    few = ("--max-queries", "20", "--limit", "6", "--fail-on", "none")
+    few = ("--max-queries", "20", "--limit", "6", *UNREFINED)
     completed("search", pair, *DEVICE, "--out", run, *few)
     document = document_of(run)
     entry = (*document["findings"], *document["deviating_seeds"])[0]
@@ -125,7 +126,7 @@ def test_a_score_is_pooled_over_windows_and_kept_in_all_that_follows(
     (tmp_path / "pair").mkdir()
     (tmp_path / "pair" / "pair.toml").write_text(paths)
     run = tmp_path / "run"
-    few = ("--max-queries", "5", "--fail-on", "none")
+    few = ("--max-queries", "5", *UNREFINED)
     completed("search", tmp_path / "pair", *DEVICE, "--out", run, *few)
     (entry,) = (one for one in document_of(run)["deviating_seeds"] if one["seed_id"] == at)
     (view,) = entry["answers"]

@@ -39,7 +39,10 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     values = request.param == "regression"
     task = REGRESSION if values else THRESHOLD
     pair = write_state_pair(folder / "pair", task, 3 if values else 1)
-    options = ("--first", "4", "--max-queries", "100", "--device", "emulated-builtin")
+    options = (
+        *("--first", "4", "--max-queries", "100", "--device", "emulated-builtin"),
+        *("--shrink", "20"),
+    )
     strategy = ("--strategy", "climb" if values else "boundary")
     completed(*("search", pair, "--out", folder / "run", "--fail-on", "none"), *options, *strategy)
     return Searched(request.param, pair, folder / "run")
@@ -208,7 +211,16 @@ def test_explain_asks_the_arms_as_the_search_did(
 ) -> None:
     """The second has 12^4 joint decisions, which the document numbers anew."""
     pair, run = write(tmp_path / "pair"), tmp_path / "run"
-    options = ("--first", "4", "--max-queries", "200", "--device", "emulated-xnnpack")
+    options = (
+        "--first",
+        "4",
+        "--max-queries",
+        "200",
+        "--device",
+        "emulated-xnnpack",
+        "--shrink",
+        "0",
+    )
     completed("search", pair, "--fail-on", "none", *options, "--out", run)
     assert deviations(run)
 
@@ -224,7 +236,16 @@ def test_the_script_of_a_reconstruction_has_what_the_input_was_before_it_was_qua
     tmp_path: Path,
 ) -> None:
     pair, run = write_reconstruction_pair(tmp_path / "pair"), tmp_path / "run"
-    options = ("--first", "4", "--max-queries", "200", "--device", "emulated-xnnpack")
+    options = (
+        "--first",
+        "4",
+        "--max-queries",
+        "200",
+        "--device",
+        "emulated-xnnpack",
+        "--shrink",
+        "0",
+    )
     completed("search", pair, "--fail-on", "none", *options, "--out", run)
     seed_id, *_ = found = deviations(run)
     call_here("replay", run, "--out", tmp_path / "again")

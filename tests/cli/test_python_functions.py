@@ -131,7 +131,10 @@ def front_end(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     write_logistic_models(pair, 3, (0.02, 7))
     waves = np.random.default_rng(6).integers(-9000, 9000, (3, 60), np.int16)
     np.savez(pair / "seeds.npz", waves=waves, sample_rate=np.int64(8000))
-    options = ("--strategy", "climb", "--max-queries", "10", "--fail-on", "none")
+    options = (
+        *("--strategy", "climb", "--max-queries", "10"),
+        *("--shrink", "0", "--fail-on", "none"),
+    )
     other = FRONT_END.replace("8000.0", "7000.0")
     searched = Searched(pair, options, "features", FRONT_END, other)
     completed("search", pair, "--trust", *options, "--out", searched.run)
@@ -144,7 +147,7 @@ def decoding(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     pair = written(tmp_path_factory.mktemp("decoding") / "pair", WITH_DECODING, DECODE)
     write_logistic_models(pair, 1, (0.5, 0))
     np.savez(pair / "seeds.npz", x=np.array([[0.24], [2.0], [-3.0]], np.float32))
-    options = ("--max-queries", "20", "--fail-on", "none")
+    options = ("--max-queries", "20", "--shrink", "0", "--fail-on", "none")
     searched = Searched(pair, options, "decode", DECODE, DECODE.replace("0.2", "0.3"))
     completed("search", pair, "--trust", *options, "--out", searched.run)
     return searched

@@ -186,7 +186,7 @@ def test_a_run_has_a_place_of_its_own_if_none_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ("--first", "1", "--max-queries", "5", "--fail-on", "none")
+    options = ("--first", "1", "--max-queries", "5", "--shrink", "0", "--fail-on", "none")
     completed("search", EXAMPLE, *options)
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith("fashion_lenet4-")

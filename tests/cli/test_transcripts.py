@@ -62,7 +62,18 @@ def test_parameters_that_the_task_has_give_way_to_those_that_are_set(
     whole: Path, tmp_path: Path
 ) -> None:
     assert document_of(whole)["plan"]["parameters"] == {"first_leap": 2, "shortening_grid": 1}
-    options = ("--first", "1", "--max-queries", "5", "--fail-on", "none", "--set", "first_leap=4")
+    options = (
+        "--first",
+        "1",
+        "--max-queries",
+        "5",
+        "--shrink",
+        "0",
+        "--fail-on",
+        "none",
+        "--set",
+        "first_leap=4",
+    )
     completed("search", whole.parent / "pair", *options, "--out", tmp_path / "run")
     expected = {"first_leap": 4, "shortening_grid": 1}
     assert document_of(tmp_path / "run")["plan"]["parameters"] == expected
