@@ -35,6 +35,7 @@ from edgeflare.repair.repair_cost import (
     DEFAULT_LIMIT,
     LEAST_SECONDS,
     LEAST_TURNS,
+    LONGER,
     MOST_SECONDS,
     MOST_TURNS,
     CostLimit,
@@ -303,14 +304,30 @@ def test_a_limit_is_exceeded_where_the_whole_interval_lies_above(
     assert (device.now > 0.8 * MOST_SECONDS) is undecided
 
 
+@pytest.mark.parametrize(
+    ("median", "spread", "turns"),
+    [(1.05, 0.02, MOST_TURNS), (1.05, 0.6, LONGER * MOST_TURNS), (2.9, 0.2, LEAST_TURNS)],
+)
 def test_a_slow_model_is_measured_in_more_turns_where_they_do_not_decide(
-    cost_of: Callable[..., Latency],
+    median: float, spread: float, turns: int, cost_of: Callable[..., Latency]
 ) -> None:
-    slow = [
-        cost_of(TimedDevice(lambda _: 1.0, noisy(ratio, 0.2)), DEFAULT_LIMIT)
-        for ratio in (1.0, 2.9)
-    ]
-    assert [one.turns for one in slow] == [MOST_TURNS, LEAST_TURNS]
+    """The most where the interval is wide."""
+    cost = cost_of(TimedDevice(lambda _: 1.0, noisy(median, spread)), DEFAULT_LIMIT)
+    assert cost.turns == turns
+
+
+def test_batches_that_other_load_interrupts_say_nothing(cost_of: Callable[..., Latency]) -> None:
+    """Most of them take up to twenty times as long, and the model takes 1.1 times as long."""
+    rng = np.random.default_rng(0)
+
+    def seconds(_: int) -> float:
+        return 0.002 * (1.0 if rng.random() < 0.3 else float(rng.uniform(1.0, 20.0)))
+
+    cost = cost_of(TimedDevice(seconds, lambda _: 1.1), DEFAULT_LIMIT)
+    assert cost.ratio == pytest.approx(1.1, rel=0.01)
+    limit = latency_limit(DEFAULT_LIMIT)
+    assert limit is not None
+    assert cost.exceeds(limit)
 
 
 VALUES = st.tuples(*[st.integers(0, 4).map(float)] * 3)

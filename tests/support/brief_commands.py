@@ -48,6 +48,7 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
         patch.setattr(repair_cost, "MOST_TURNS", 3)
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
+        patch.setattr(repair_cost, "LONGER", 1)
         patch.setattr(shift_candidate, "SPLITS", 2)
         if find_spec("jax") is not None:
             patch.setattr("edgeflare.repair.fitting.distillation.MOST_STEPS", 2)

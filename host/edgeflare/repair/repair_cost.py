@@ -123,6 +123,10 @@ image took .98 to 1.05 times as long as itself in 30 turns, and .99 to 1.01 time
 MOST_TURNS, MOST_SECONDS = 30, 10.0
 """Turns and seconds, both passed before turns end while the limit lies in the ratio's interval."""
 
+NARROW, LONGER = 1.1, 3
+"""An interval is narrow where its upper end is at most so many times its lower one. One that is
+not, since other load is heavy, is measured for so many times the turns and the seconds above."""
+
 CONFIDENCE = 0.99
 """Probability that the interval contains the median ratio, were the turns independent."""
 
@@ -211,7 +215,7 @@ def measure(
         inputs: (batch, …) encoded inputs, at least one.
         inputs_after: the same ones as the repaired model takes them; None where both take the same.
         limit: limit of the time; where the interval of the ratio contains it, turns go on for
-            longer.
+            longer, and the longest where it is wide.
         called: how the models are called; an inference is one input, such as a clip.
 
     Raises:
@@ -241,8 +245,9 @@ def measure(
             continue
         latency = _latency(profile.name, times)
         decided = limit is None or latency.exceeds(limit) or latency.keeps(limit)
-        long = len(times) >= MOST_TURNS and monotonic() >= begun + MOST_SECONDS
-        if decided or long:
+        longer = 1 if latency.ratio_high <= NARROW * latency.ratio_low else LONGER
+        turned = len(times) >= longer * MOST_TURNS
+        if decided or (turned and monotonic() >= begun + longer * MOST_SECONDS):
             return latency
         until = monotonic() + LEAST_SECONDS
 
@@ -250,7 +255,10 @@ def measure(
 def _seconds_in_turn(
     number: int, opened: Sequence[tuple[DeviceSession, NDArray[np.generic]]]
 ) -> tuple[float, float]:
-    """Return what an inference of each of two open models takes, in seconds, over their batches."""
+    """Return what an inference of each of two open models takes, in seconds.
+
+    It is that of the quickest batch: other load makes batches slower, and none quicker.
+    """
     for session, rows in opened:  # warms both up
         session.submit(rows[:1]).result()
     times: tuple[list[float], list[float]] = [], []
@@ -259,7 +267,7 @@ def _seconds_in_turn(
         for side in _order(number + len(times[0])):
             session, rows = opened[side]
             times[side].append(session.submit(rows).result().busy_seconds / BATCH)
-    return median(times[0]), median(times[1])
+    return min(times[0]), min(times[1])
 
 
 def _order(number: int) -> tuple[int, int]:
