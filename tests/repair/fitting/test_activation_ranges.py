@@ -19,7 +19,13 @@ from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
 from edgeflare.models.tflite_graph import Graph, GraphTensor
-from edgeflare.repair.fitting.activation_ranges import fit_ranges, logit_range, summand_range
+from edgeflare.repair.fitting import activation_ranges
+from edgeflare.repair.fitting.activation_ranges import (
+    averaged_range,
+    fit_ranges,
+    logit_range,
+    summand_range,
+)
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.weight_restoration import restore_weights
 from edgeflare_protos.kernel_sets import Kernels
@@ -253,6 +259,36 @@ def test_what_an_activation_cuts_off_of_a_sum_gets_no_steps() -> None:
     assert error(found) < 0.7 * error(alone)
     known = QuantizedRange(-1.0, 2.0)
     assert summand_range(np.zeros(10), np.ones(10), (0.0, np.inf), known) == known
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_range_of_averaged_values_is_nearly_as_good_as_the_best_of_all(seed: int) -> None:
+    """Values on both sides of zero, a few of them far out."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_t(3, (40, 64)) + rng.normal(0.5, 1.0, (40, 1))
+    known = QuantizedRange(float(values.min()), float(values.max()))
+
+    def error(one: QuantizedRange) -> float:
+        made = one.nearest(one.nearest(values).mean(axis=1))
+        return float(((made - values.mean(axis=1)) ** 2).sum())
+
+    shares = np.arange(2, 22) / 20
+    every = [
+        QuantizedRange(known.low * low, known.high * high) for low in shares for high in shares
+    ]
+    found = error(averaged_range(values, known))
+    assert found <= error(known)
+    assert found <= 1.5 * min(map(error, every))
+    assert averaged_range(np.zeros((2, 8)), known) == known
+
+
+def test_kept_values_do_not_hold_all_of_an_input() -> None:
+    """A view of a few of them would keep the whole tensor in memory, once for each input."""
+    values = np.arange(1000, dtype=np.float32)
+    some = activation_ranges._some(values, 10, 3)
+    assert len(some) <= 10
+    assert set(some) <= set(values)
+    assert not np.shares_memory(some, values)
 
 
 # Weights that were damaged.

@@ -218,12 +218,12 @@ def _values(
 
 
 def _some(values: Floats, budget: int, number: int) -> Floats:
-    """Return values, or channels, at equal distances, beginning elsewhere for each input.
+    """Return copies of values, or channels, at equal distances, others for each input.
 
     So those of tensors of one shape are from the same places.
     """
     stride = -(-len(values) // budget) | 1  # an odd number meets all channels in turn
-    return values[number % stride :: stride]
+    return values[number % stride :: stride].copy()
 
 
 def _activation(graph: Graph, operator: int) -> int:
@@ -292,7 +292,7 @@ def summand_range(
         made = np.clip(tried.nearest(first) + second, *clipped_by)
         return float(((made - wanted) ** 2).sum())
 
-    return min((known, *_shares_of(first)), key=squared_error)
+    return min((known, *_ranges(*_shares_of(first))), key=squared_error)
 
 
 def averaged_range(values: NDArray[np.floating], known: QuantizedRange) -> QuantizedRange:
@@ -305,18 +305,28 @@ def averaged_range(values: NDArray[np.floating], known: QuantizedRange) -> Quant
     """
     exact = values.astype(np.float64)
     wanted = exact.mean(axis=1)
+    lows, highs = _shares_of(exact)
 
     def squared_error(one: QuantizedRange) -> float:
         made = one.nearest(one.nearest(exact).mean(axis=1))
         return float(((made - wanted) ** 2).sum())
 
-    return min((known, *_shares_of(exact)), key=squared_error)
+    def best(lows: Sequence[float], highs: Sequence[float]) -> QuantizedRange:
+        return min((known, *_ranges(lows, highs)), key=squared_error)
+
+    # One end after the other: all pairs of a tensor with values on both sides take minutes.
+    found = best([min(lows)], highs)
+    found = best(lows, [found.high])
+    return min((found, best([found.low], highs)), key=squared_error)
 
 
-def _shares_of(values: _Real) -> list[QuantizedRange]:
-    """Return ranges with zero that end at shares of the least and the largest value."""
+def _shares_of(values: _Real) -> tuple[Sequence[float], Sequence[float]]:
+    """Return shares of the least and of the largest value, 0 where there is none on that side."""
     least, largest = min(0.0, values.min()), max(0.0, values.max())
     lows = least * _SHARES if least < 0 else np.zeros(1)
     highs = largest * _SHARES if largest > 0 else np.zeros(1)
-    ends = product(lows.tolist(), highs.tolist())
-    return [QuantizedRange(low, high) for low, high in ends if low < high]
+    return lows.tolist(), highs.tolist()
+
+
+def _ranges(lows: Sequence[float], highs: Sequence[float]) -> list[QuantizedRange]:
+    return [QuantizedRange(low, high) for low, high in product(lows, highs) if low < high]

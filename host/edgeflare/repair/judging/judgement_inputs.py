@@ -39,7 +39,11 @@ from edgeflare.strategies.operator_pool import domain_operators
 from edgeflare.strategies.strategy import AskTellSearch, Start
 
 AT_ONCE = 128
-"""Searches that are told answers together; they find about 900 inputs."""
+"""Searches that are told answers together at most; they find about 900 inputs."""
+
+_FOUND = 12
+"""Inputs that a search finds, more than which few do where decisions have borders, and fewer than
+which none where all count."""
 
 _TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
 """Returns the twin's answers to inputs, given the positions of their seeds."""
@@ -291,10 +295,11 @@ def _sample_inputs(
     """
     order = np.concatenate([rng.permutation(rows) for _ in range(ROUNDS)])
     near: list[tuple[int, Input]] = []
-    for at in range(0, len(order), AT_ONCE):
+    at_once = min(AT_ONCE, -(-most // _FOUND))
+    for at in range(0, len(order), at_once):
         if len(near) >= most:
             break
-        near += _near(_starts(opened, order[at : at + AT_ONCE], answers, rng), answers)
+        near += _near(_starts(opened, order[at : at + at_once], answers, rng), answers)
     if len(near) > most:
         near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
     seeds = opened.seeds.inputs
