@@ -5,15 +5,13 @@
 Each pair is repaired once, by `edgeflare repair` with OPTIONS, such as `--rng-seed 1`; one that
 --out holds already is not repaired again. The inputs are those that judged the repair: no
 candidate was fitted to them, or chosen by them. The table is Markdown; *measured* is the mean of
-the task's own measure on these inputs, such as the IoU of masks, where it has one; memory and time
-are those of the command and its processes.
+the task's own measure on these inputs, such as the IoU of masks, where it has one; processor time
+and memory are those of the command and its processes together.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +22,10 @@ from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.repair_document import RepairDocument, read_repair
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.statistics.binomial import sign_test
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+
+from process_tree import run
 
 DEVICE = "emulated-xnnpack"
 
@@ -49,12 +51,11 @@ def repair(pair: Path, out: Path, options: Sequence[str]) -> str:
     command = [sys.executable, "-m", "edgeflare", "repair", str(pair), "--device", DEVICE]
     command += ["--trust", "--out", str(out), *options]
     with TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-        _, status, used = os.wait4(process.pid, 0)  # of its processes too
-        if status:
+        cost = run(command, said)
+        if cost.status:
             said.seek(0)
             return said.read().strip().splitlines()[-1]
-    return f"{used.ru_utime + used.ru_stime:.0f} s, {used.ru_maxrss / 2**20:.2f} GiB"
+    return str(cost)
 
 
 def row(folder: Path, document: RepairDocument, cost: str) -> str:

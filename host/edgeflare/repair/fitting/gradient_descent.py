@@ -47,6 +47,8 @@ class Tuning:
         bias_rate: the rate for biases, as a share of one step of what their operator puts out, or
             likewise by its largest bias where that is not quantized.
         range_rate: the rate for the ends of ranges, as a share of the range.
+        parts: how many equal parts each batch is taken in, so that memory has to hold one: the loss
+            is then a mean over inputs.
 
     """
 
@@ -54,6 +56,7 @@ class Tuning:
     rate: float
     bias_rate: float = 0.0
     range_rate: float = 0.0
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +109,7 @@ def tuned_parameters(
         lambda moved, given: loss(network.parameters._replace(**moved), given),
         {kind: dict(getattr(network.parameters, kind)) for kind in rates},
         tuning.steps,
+        tuning.parts,
     )
     steps = ((batch.given, _masked(rates, batch.moved)) for batch in batches)
     return network.parameters._replace(**descent.end(steps, progress))
@@ -119,22 +123,24 @@ class Descent:
 
     """
 
-    def __init__(self, loss: Loss, begin: Any, steps: int) -> None:
+    def __init__(self, loss: Loss, begin: Any, steps: int, parts: int = 1) -> None:
         """Begin somewhere.
 
         Args:
             loss: what is made small.
             begin: arrays that are moved, by name or in a tuple.
             steps: how many steps there will be, over which rates fall to 0.
+            parts: see `Tuning`.
 
         """
         self.reached = jax.tree.map(jnp.asarray, begin)
         self._moments, self._steps, self._done = Moments.begin(self.reached), steps, 0
+        self._parts, self._gradient = parts, jax.jit(jax.grad(loss))
 
         def step(
-            reached: Any, moments: Moments, share: Array, given: Any, rates: Any
+            reached: Any, moments: Moments, share: Array, gradient: Any, rates: Any
         ) -> tuple[Any, Moments]:
-            falls, after = adam(jax.grad(loss)(reached, given), moments)
+            falls, after = adam(gradient, moments)
             changed = jax.tree.map(
                 lambda values, rate, fall: values - share * rate * fall, reached, rates, falls
             )
@@ -152,7 +158,10 @@ class Descent:
 
         """
         share = np.float32(1 - self._done / self._steps)
-        self.reached, self._moments = self._step(self.reached, self._moments, share, given, rates)
+        gradient = self._mean_gradient(given)
+        self.reached, self._moments = self._step(
+            self.reached, self._moments, share, gradient, rates
+        )
         self._done += 1
 
     def end(self, steps: Iterable[tuple[Any, Any]], progress: Callable[[int, int], None]) -> Any:
@@ -169,6 +178,18 @@ class Descent:
             self.take(given, rates)
         progress(self._steps, self._steps)
         return jax.tree.map(np.asarray, self.reached)
+
+    def _mean_gradient(self, given: Any) -> Any:
+        """Return the gradient of a batch, the mean of those of its parts."""
+        if self._parts == 1:
+            return self._gradient(self.reached, given)
+        arrays, form = jax.tree.flatten(given)
+        parts = zip(*(np.split(values, self._parts) for values in arrays), strict=True)
+        total = None
+        for part in parts:
+            gradient = self._gradient(self.reached, jax.tree.unflatten(form, part))
+            total = gradient if total is None else jax.tree.map(jnp.add, total, gradient)
+        return jax.tree.map(lambda values: values / self._parts, total)
 
 
 class Moments(NamedTuple):
