@@ -17,6 +17,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import distillation
 from edgeflare.repair.fitting.distillation import fit_distillation, require_learnable
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
+from edgeflare.repair.fitting.gradient_descent import Descent
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork, Rows
 from fitted_networks import judged, require_progress, structure, untold
 from graph_writer import GraphWriter
@@ -61,6 +62,25 @@ def test_what_is_damaged_is_learned_again_and_alike(monkeypatch: pytest.MonkeyPa
     assert len(made) == len(content)
     require_progress(told)
     assert example.error(made) < 0.7 * example.error(content)
+
+
+def test_a_batch_in_parts_moves_as_one() -> None:
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(8, 3)), rng.normal(size=(8,))
+
+    def reached(parts: int) -> NDArray[np.float32]:
+        descent = Descent(
+            lambda moved, batch: ((batch[0] @ moved - batch[1]) ** 2).mean(),
+            np.ones(3, np.float32),
+            4,
+            parts,
+        )
+        for _ in range(4):
+            descent.take(given, np.float32(0.1))
+        return np.asarray(descent.reached)
+
+    assert not np.allclose(reached(1), 1.0, atol=0.1)
+    assert reached(4) == pytest.approx(reached(1), rel=1e-4)
 
 
 def test_too_few_inputs_are_refused_before_anything_is_fitted() -> None:
