@@ -223,7 +223,8 @@ def _some(values: Floats, budget: int, number: int) -> Floats:
     So those of tensors of one shape are from the same places.
     """
     stride = -(-len(values) // budget) | 1  # an odd number meets all channels in turn
-    return values[number % stride :: stride].copy()
+    some: Floats = values[number % stride :: stride].copy()
+    return some
 
 
 def _activation(graph: Graph, operator: int) -> int:
