@@ -114,7 +114,6 @@ _OF_THE_COMMAND = frozenset(
         "devices/bundle/packages.py",
         "devices/transports/child_agent.py",
         "devices/transports/ssh.py",
-        "stderr_diversion.py",
         "fleet/work/unit_attempt.py",
     }
 )

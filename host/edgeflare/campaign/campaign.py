@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from threadpoolctl import threadpool_limits
-
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import (
     evaluate_held_out,
@@ -20,6 +18,7 @@ from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt, InterruptedBy
 from edgeflare.core.query import Outcome
+from edgeflare.linear_algebra import one_thread
 
 StoppedBy = InterruptedBy | Literal["total-time", "infrastructure", "screening"]
 
@@ -33,9 +32,7 @@ def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | 
         What stopped it before its end, or None.
 
     """
-    # One thread: with more, the last digits of a product depend on their number, and they keep
-    # the models' processes from the cores.
-    with threadpool_limits(1):
+    with one_thread():
         return _run(context, interrupt)
 
 
@@ -46,7 +43,7 @@ def run_screening(context: CampaignContext, interrupt: Interrupt) -> StoppedBy:
         What stopped it before its end, which is at most that only the seeds were asked for.
 
     """
-    with threadpool_limits(1):
+    with one_thread():
         context.health.thermometer.read_all()
         outcomes = screen(context)
         context.stopwatch.lap("setup")

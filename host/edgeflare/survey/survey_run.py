@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from edgeflare.campaign.campaign import StoppedBy, evaluate_again
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
@@ -28,6 +27,7 @@ from edgeflare.core.query import Arm, Outcome
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice
 from edgeflare.core.truths import Truths
 from edgeflare.errors import UserError
+from edgeflare.linear_algebra import one_thread
 from edgeflare.models.pair import Pair
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_files
@@ -261,7 +261,7 @@ class SurveyPhases:
             InfrastructureError: the answers of a device have changed.
 
         """
-        with threadpool_limits(1):  # as in a search
+        with one_thread():  # as in a search
             return self._run(context, interrupt)
 
     def _run(self, context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from edgeflare.diagnose.inspect.behaviour_block import (
     CHOOSING,
@@ -40,6 +39,7 @@ from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures, Kep
 from edgeflare.diagnose.inspect.unit_measures import Orders
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
+from edgeflare.linear_algebra import one_thread
 
 _NOT_ASKED: Final = InspectionVerdict(
     "none", "no verdict: it needs the behaviour error-gradient, which was left out"
@@ -122,7 +122,7 @@ class Inspection:
             begin = end
             if kept.count == self._next_look:
                 self._next_look = int(self._next_look * BETWEEN_LOOKS)
-                with threadpool_limits(1):  # as for the result, which it decides on
+                with one_thread():  # as for the result, which it decides on
                     if self._is_precise(kept):
                         self._ended = "precise"
             if kept.count == kept.most and self._ended == "inputs":
@@ -157,7 +157,7 @@ class Inspection:
             self._layers, tried, kept, halves_of(chosen, held_out, varies, orders)
         )
         verdict = _NOT_ASKED
-        with threadpool_limits(1):  # last digits depend on the number of threads
+        with one_thread():  # last digits depend on the number of threads
             for behaviour in kept.behaviours:
                 figures.add(behaviour, int(self._fits_rng.integers(2**31)))
             if ERROR_GRADIENT in kept.behaviours:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from edgeflare.errors import UserError
+from edgeflare.linear_algebra import one_thread
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.biases import has_integer_bias, real_bias, write_bias
@@ -104,7 +104,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
     edit = InPlaceEdit(network.content, graph.source)
     execution = StepwiseExecution(graph, network.rows)
     original = StepwiseExecution(original_graph, network.original_rows)
-    with threadpool_limits(1):
+    with one_thread():
         for done, target in enumerate(targets):
             progress(done, len(targets))
             layer = target.layer
@@ -148,7 +148,7 @@ def round_original(
         layer.index: _no_inputs(graph, layer.index, len(layer.inputs) > 2) for layer in layers
     }
     tensors = sorted({layer.inputs[0] for layer in layers})
-    with threadpool_limits(1):
+    with one_thread():
         for begin in range(0, len(rows), _CAPTURED_AT_ONCE):
             progress(begin, len(rows))
             values = captured(original, rows[begin : begin + _CAPTURED_AT_ONCE], tensors)
