@@ -224,6 +224,25 @@ def test_values_that_something_else_has_too_are_not_changed(refusal: Refusal) ->
     )
 
 
+def test_a_quantization_that_another_tensor_has_too_is_not_changed(refusal: Refusal) -> None:
+    content = bytearray(CONTENT)
+    main = schema.Model.GetRootAs(content).Subgraphs(0)
+    places = {}
+    for at in range(main.TensorsLength()):
+        table = main.Tensors(at)._tab
+        field = table.Pos + table.Offset(12)  # where the offset of its quantization lies
+        places[at] = field, field + int.from_bytes(content[field : field + 4], "little")
+    field, _ = places[HIDDEN]
+    other = next(at for at, (_, table) in places.items() if at != HIDDEN and table > field)
+    content[field : field + 4] = (places[other][1] - field).to_bytes(4, "little")
+    edit = InPlaceEdit(bytes(content), "shared.tflite")
+    quantization = GRAPH.tensors[other]
+    message = refusal(edit.set_quantization, HIDDEN, quantization.scales, quantization.zero_points)
+    assert message.startswith(
+        f"shared.tflite: the quantization of tensor {GRAPH.tensors[HIDDEN].name!r}"
+    )
+
+
 # Models that are written.
 
 
