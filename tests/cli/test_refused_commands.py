@@ -267,9 +267,7 @@ OF_RUNS: dict[str, str] = {
     "repair {r} --limit 60 --out out": "--seeds and --limit are for a pair",
     "repair {r} --method shifts --out out": "seeds, and a repair needs at least 50",
     "repair {r} --method ranges --rounds 2 --out out": "these options allow none: leave them away",
-    "repair {r} --in-place --mixture 1,1,1 --out out": "these options allow none: leave them away",
-    "repair {r} --method shifts --mixture 1,1 --out out": "'1,1': expected three numbers",
-    "repair {r} --method shifts --mixture nan,1,1 --out out": "'nan,1,1': expected three numbers",
+    "repair {r} --in-place --rounds 2 --out out": "these options allow none: leave it away",
     "repair {r} --method shifts --device emulated-reference --search-again --out out": "leave"
     " --device away",
 }

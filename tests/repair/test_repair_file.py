@@ -42,7 +42,6 @@ from edgeflare.repair.repair_requirements import (
     tries_shifts,
     why_not_repaired,
 )
-from edgeflare.repair.shift_details import Mixture
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory, holds_repair
 from judgements import figures, judgement, one_set
@@ -309,7 +308,6 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
         StoredCandidates(folder, REPAIR, resume=True)
 
 
-MIXTURE = Mixture(0.5, 0.25, 0.25)
 OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="ranges"))
 
 
@@ -328,12 +326,12 @@ OTHER = structs.replace(REPAIR, request=structs.replace(REPAIR.request, method="
             True,
             "notes",
             b"",
-            structs.replace(REPAIR, request=structs.replace(REPAIR.request, mixture=MIXTURE)),
-            "begun without --mixture, not with --mixture 0.5,0.25,0.25: repeat the command",
+            structs.replace(REPAIR, request=structs.replace(REPAIR.request, rounds=2)),
+            "begun without --rounds, not with --rounds 2: repeat the command",
         ),
         (True, f"{FOLDER}/about.json", b"{", REPAIR, r"about\.json is damaged"),
     ],
-    ids=["something else", "another repair", "another mixture", "damaged"],
+    ids=["something else", "another repair", "other rounds", "damaged"],
 )
 def test_what_is_no_repair_to_go_on_with_is_left_alone(
     tmp_path: Path, begun: bool, name: str, content: bytes, about: Any, said: str

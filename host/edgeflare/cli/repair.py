@@ -64,7 +64,6 @@ from edgeflare.repair.second_search import (
     search_again,
     search_comparison,
 )
-from edgeflare.repair.shift_details import Mixture
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust import Trust, decided_by_user
@@ -88,7 +87,6 @@ def repair(
     test: repair_options.Test = None,
     rng_seed: repair_options.RngSeed = 0,
     rounds: repair_options.Rounds = None,
-    mixture: repair_options.MixtureOf = None,
     robustness: repair_options.Robustness = False,
     slice_of: repair_options.SliceOf = None,
     steps: repair_options.Steps = None,
@@ -134,7 +132,6 @@ def repair(
         steps=steps,
         suspects=suspects,
         rounds=rounds,
-        mixture=None if mixture is None else _mixture(mixture),
     )
     request.require_limits()
     pair_alone = _is_pair(source)
@@ -142,7 +139,7 @@ def repair(
     repair_options.require_architecture_settings(
         request, pair=pair_alone, again=again, resume=resume
     )
-    if rounds is not None or mixture is not None:
+    if rounds is not None:
         _require_shifts(request, source if pair_alone else None)
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
@@ -317,7 +314,7 @@ def _search_again(
 
 
 def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
-    """Refuse settings of shifts where no shifts are tried.
+    """Refuse a setting of shifts where no shifts are tried.
 
     Args:
         request: what is asked.
@@ -329,22 +326,9 @@ def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
         return
     said = f"{pair} is a pair" if allowed else "these options allow none"
     raise UserError(
-        f"--rounds and --mixture are settings of shifts, and {said}: leave them away, or repair a"
-        " run with --method shifts"
+        f"--rounds is a setting of shifts, and {said}: leave it away, or repair a run with --method"
+        " shifts"
     )
-
-
-def _mixture(text: str) -> Mixture:
-    try:
-        shares = [float(part) for part in text.replace(",", " ").split()]
-    except ValueError:
-        shares = []
-    if len(shares) != 3 or min(shares) < 0.0 or not 0.0 < sum(shares) < float("inf"):
-        raise UserError(
-            f"--mixture {text!r}: expected three numbers from 0, of triggers, near-boundary inputs"
-            " that agree, and seeds, as in 1,1,1"
-        )
-    return Mixture(*(share / sum(shares) for share in shares))
 
 
 def planned_repair(

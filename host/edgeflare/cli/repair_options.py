@@ -165,16 +165,6 @@ Rounds = Annotated[
         rich_help_panel=METHODS,
     ),
 ]
-MixtureOf = Annotated[
-    str | None,
-    typer.Option(
-        "--mixture",
-        metavar="T,A,S",
-        help="For shifts, 1,1,1 if not given: how much triggers, near-boundary inputs that agree, "
-        "and seeds count in the net.",
-        rich_help_panel=METHODS,
-    ),
-]
 Again = Annotated[
     bool,
     typer.Option(

@@ -7,9 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from edgeflare.record.json_types import Count, CountFromOne
-from edgeflare.record.request import Option
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
-from edgeflare.repair.shift_details import Mixture, mixture_text
 
 Target = Literal["float", "int8-only"]
 """What the target computes: floats beside integers, or integers alone, as some accelerators do."""
@@ -39,8 +37,6 @@ class RepairRequest(msgspec.Struct, frozen=True):
         steps: batches that "archrepair" trains each candidate with; null for 200.
         suspects: suspicious neurons by which it locates a block; null for 50.
         rounds: searches of "shifts" from each seed for near-boundary inputs; null for 4.
-        mixture: the shares of inputs that "shifts" are fitted to and cross-validated by; null for
-            equal ones.
 
     """
 
@@ -59,7 +55,6 @@ class RepairRequest(msgspec.Struct, frozen=True):
     steps: CountFromOne | None = None
     suspects: CountFromOne | None = None
     rounds: CountFromOne | None = None
-    mixture: Annotated[Mixture | None, Option("--mixture", mixture_text)] = None
 
     @property
     def size_limit(self) -> CostLimit | None:

@@ -53,7 +53,8 @@ class JudgedRepairer(msgspec.Struct, frozen=True, kw_only=True):
             by a search that the original does not lead.
         unled_broken: inputs as they come that begin to deviate.
         unled_ratio: deviations among them after for each before; null where there were none.
-        net: the fall of deviations over the mixture, as a share of it.
+        net: the fall of deviations over the mixture, a third each of triggers, agreeing inputs and
+            seeds, as a share of it.
 
     """
 
@@ -74,30 +75,6 @@ JudgedRepairers = Annotated[
     Mapping[RepairerName, JudgedRepairer], msgspec.Meta(min_length=len(REPAIRERS))
 ]
 """All repairers, by name."""
-
-
-class Mixture(msgspec.Struct, frozen=True):
-    """The shares of the three kinds of inputs; they sum to 1.
-
-    Attributes:
-        triggers: share of inputs that deviate.
-        agreeing: share of near-boundary inputs that do not, matched to the triggers.
-        seeds: share of seeds.
-
-    """
-
-    triggers: Share = 1 / 3
-    agreeing: Share = 1 / 3
-    seeds: Share = 1 / 3
-
-
-def mixture_text(mixture: Mixture | None) -> str | None:
-    """Return shares as `--mixture` takes them, "0.5,0.25,0.25"; None where none are given."""
-    if mixture is None:
-        return None
-    return ",".join(
-        f"{share:.12g}" for share in (mixture.triggers, mixture.agreeing, mixture.seeds)
-    )
 
 
 class ShiftInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +166,6 @@ class ShiftDetails(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         inputs: what shifts are fitted to.
         queries: what that took.
-        mixture: the shares of inputs that shifts are fitted to and cross-validated by.
         folds: parts of the seeds in the cross-validation.
         splits: how often the seeds are divided into folds.
         repairers: what each does on held-out folds, by name.
@@ -201,7 +177,6 @@ class ShiftDetails(msgspec.Struct, frozen=True, kw_only=True):
 
     inputs: ShiftInputs
     queries: ShiftQueries
-    mixture: Mixture
     folds: CountFromOne
     splits: CountFromOne
     repairers: JudgedRepairers

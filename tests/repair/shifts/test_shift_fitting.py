@@ -14,7 +14,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer, Mixture
+from edgeflare.repair.shift_details import REPAIRERS, JudgedRepairer
 from edgeflare.repair.shifts.baselines.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.shifts.repair_samples import (
     FOLDS,
@@ -77,7 +77,7 @@ class World:
         raw[np.arange(self._seeds), labels] = 127
         return self._samples(raw, np.arange(self._seeds), labels)
 
-    def training(self, near: int = 6000, mixture: Mixture | None = None) -> TrainingInputs:
+    def training(self, near: int = 6000) -> TrainingInputs:
         """Everything that a repairer is made of; each seed has one trigger."""
         bisected = self.near(near)
         deviating = bisected.take(bisected.deviating)
@@ -91,7 +91,6 @@ class World:
             agreeing.take(np.isin(agreeing.seed_ids, ids)),
             deviating.take(rest),
             sampled.take(np.isin(sampled.seed_ids, ids)),
-            mixture or Mixture(),
         )
 
     def _samples(
@@ -184,13 +183,11 @@ def told(repaired: list[float], induced: list[float], seeds: list[float]) -> Mix
     return count_mixture(ids, (parts[0], parts[1], parts[2]))
 
 
-def test_the_net_is_what_is_repaired_less_what_is_induced_by_share() -> None:
+def test_the_net_is_what_is_repaired_less_what_is_induced() -> None:
     """Weights count as so many inputs."""
     tallied = told([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0])
     assert tallied.ratios.tolist() == [0.5, 0.25, 0.0]
-    assert tallied.net(Mixture()).value == pytest.approx(0.25 / 3)
-    net = tallied.net(Mixture(0.2, 0.8, 0.0))
-    assert net.value == pytest.approx(0.2 * 0.5 - 0.8 * 0.25)
+    assert tallied.net.value == pytest.approx(0.25 / 3)
     ids = np.array([3, 5])
     one = (ids, np.ones(2), np.zeros(2))
     weighted = (np.array([3, 5, 5]), np.array([3.0, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]))
@@ -206,8 +203,8 @@ def test_the_interval_knows_that_inputs_of_one_seed_are_no_independent_evidence(
     many = count_mixture(
         ids, ((ids.repeat(50), np.ones(1000), per_seed.repeat(50)), nothing, nothing)
     )
-    assert once.net(Mixture()) == many.net(Mixture())
-    assert once.net(Mixture()).low < once.net(Mixture()).value < once.net(Mixture()).high
+    assert once.net == many.net
+    assert once.net.low < once.net.value < once.net.high
 
 
 def test_gains_are_what_the_shifts_do() -> None:
@@ -274,7 +271,6 @@ def test_inputs_as_they_come_hold_back_what_gains_on_the_mixture_alone() -> None
         led.take(~led.deviating),
         deviating.take(rest),
         sampled,
-        training.mixture,
     )
     effects, rows = shift_effects(training), fold_rows(training.folds(0))
     alone = fit(effects.mixture_only, rows[effects.mixed]).shifts

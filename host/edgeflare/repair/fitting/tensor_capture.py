@@ -70,25 +70,33 @@ def each_captured(
                     f"tensor {tensor}, {graph.tensors[tensor].name!r}, cannot be read on the "
                     f"kernels {kernels}: take builtin or reference"
                 )
-        try:
-            for some, outputs in probe.run_each([given[tensor] for tensor in probe.given]):
-                seen = dict(zip(probe.made, outputs, strict=True))
-                seen |= {tensor: values[some] for tensor, values in given.items()}
-                for number in range(some.stop - some.start):
-                    yield {tensor: _unbatched(seen[tensor][number]) for tensor in tensors}
-        except ProbeFailed as failed:
-            raise UserError(f"the model gave no answer on {failed}") from failed
+        inputs = [given[tensor] for tensor in probe.given]
+        for some, outputs in each_answered(probe, inputs, "the model gave no answer"):
+            seen = dict(zip(probe.made, outputs, strict=True))
+            seen |= {tensor: values[some] for tensor, values in given.items()}
+            for number in range(some.stop - some.start):
+                yield {tensor: _unbatched(seen[tensor][number]) for tensor in tensors}
 
 
-def answered(probe: HostProbe, given: Sequence[Values], said: str) -> Sequence[Values]:
-    """Return what a model makes of its inputs.
+def each_answered(
+    probe: HostProbe, given: Sequence[Values], said: str
+) -> Iterator[tuple[slice, tuple[Values, ...]]]:
+    """Yield what a model makes of many inputs, as `HostProbe.run_each` does.
 
     Args:
         probe: the model.
-        given: values of its inputs.
+        given: values of its inputs, (n, ...) each.
         said: what is wrong where it makes nothing, for the message of the UserError.
 
     """
+    try:
+        yield from probe.run_each(given)
+    except ProbeFailed as failed:
+        raise UserError(f"{said} on {failed}") from failed
+
+
+def answered(probe: HostProbe, given: Sequence[Values], said: str) -> Sequence[Values]:
+    """Return what a model makes of one input; see `each_answered`."""
     try:
         return probe.run(given)
     except ProbeFailed as failed:
@@ -164,17 +172,15 @@ class StepwiseExecution:
         given = [self._values[tensor] for tensor in part.inputs]
         made: list[NDArray[np.generic]] = []
         with HostProbe(part.content, "builtin") as probe:
-            try:
-                for some, outputs in probe.run_each(given):
-                    if not made:
-                        made = [
-                            _empty((len(given[0]), *output.shape[1:]), output.dtype)
-                            for output in outputs
-                        ]
-                    for values, output in zip(made, outputs, strict=True):
-                        values[some] = output
-            except ProbeFailed as failed:
-                raise UserError(f"{graph.source} gave no answer on {failed}") from failed
+            said = f"{graph.source} gave no answer"
+            for some, outputs in each_answered(probe, given, said):
+                if not made:
+                    made = [
+                        _empty((len(given[0]), *output.shape[1:]), output.dtype)
+                        for output in outputs
+                    ]
+                for values, output in zip(made, outputs, strict=True):
+                    values[some] = output
         return dict(zip(part.outputs, made, strict=True))
 
 

@@ -22,7 +22,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_details import Block
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators
-from edgeflare.repair.fitting.tensor_capture import answered
+from edgeflare.repair.fitting.tensor_capture import each_answered
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import operators_of
 from edgeflare.tasks.classification import softmax
@@ -181,9 +181,8 @@ class MarginComparison:
         network = self._network
         encoded = network.original_rows if given.dtype == "float32" else network.rows
         found = []
+        some = np.ascontiguousarray(encoded[rows].reshape(-1, *given.shape))
         with HostProbe(content, _KERNELS) as probe:
-            for row in rows:
-                its = np.ascontiguousarray(encoded[row].reshape(given.shape))
-                (raw,) = answered(probe, [its], f"no answer on input {row} to fit with")
-                found.append(made.real(raw).ravel())
-        return np.stack(found)
+            for _, (raw,) in each_answered(probe, [some], "no answer to fit with"):
+                found.append(made.real(raw).reshape(len(raw), -1))
+        return np.concatenate(found)

@@ -34,7 +34,6 @@ from edgeflare.repair.shift_details import (
     SHIFTS,
     FoundShifts,
     JudgedRepairer,
-    Mixture,
     MovedBoundary,
     ShiftDetails,
     ShiftInputs,
@@ -116,7 +115,7 @@ def _candidate(run: RunToRepair, request: RepairRequest, progress: StepProgress)
     run_inputs = evaluate_run_inputs(run)
     rounds = ROUNDS if request.rounds is None else request.rounds
     boundary_set = gather(run, run_inputs, rounds, progress)
-    training = training_inputs(run_inputs, boundary_set, request.mixture or Mixture())
+    training = training_inputs(run_inputs, boundary_set)
     effects = shift_effects(training)
     repairers = evaluate(training, effects, progress)
     fitted = fit(effects, fold_rows(training.folds(0)))
@@ -125,7 +124,6 @@ def _candidate(run: RunToRepair, request: RepairRequest, progress: StepProgress)
         queries=ShiftQueries(
             2 * (len(run_inputs.triggers) + run_inputs.not_reproduced), boundary_set.queries
         ),
-        mixture=training.mixture,
         folds=FOLDS,
         splits=SPLITS,
         repairers=repairers,
@@ -286,7 +284,7 @@ def _judged(inputs: TrainingInputs, counts: _Changes) -> JudgedRepairer:
         unled_mended=unled_mended,
         unled_broken=unled_broken,
         unled_ratio=after / float(before.sum()) if before.any() else None,
-        net=mixture_counts.net(inputs.mixture),
+        net=mixture_counts.net,
     )
 
 
@@ -310,14 +308,15 @@ class MixtureCounts:
         ratios: NDArray[np.float64] = self.changed.sum(1) / np.maximum(self.counts.sum(1), 1e-12)
         return ratios
 
-    def net(self, mixture: Mixture) -> Estimate:
-        """Return by how much deviations fall, as a share of the mixture.
+    @property
+    def net(self) -> Estimate:
+        """By how much deviations fall, as a share of the mixture, a third of each kind.
 
         The interval is a 95 % bootstrap interval over the seeds, each drawn with all that was made
         from it.
         """
         changed, counts = resampled_means(self.changed), resampled_means(self.counts)
-        signs = np.array([mixture.triggers, -mixture.agreeing, -mixture.seeds])
+        signs = np.array([1, -1, -1]) / 3
         drawn = changed / np.maximum(counts, 1e-12) @ signs
         return percentile_estimate(float(signs @ self.ratios), drawn)
 

@@ -15,7 +15,7 @@ with all others held, until none changes (`_descend`).
 The effect of a shift is how many inputs it makes deviate, or agree. The label that each shift gives
 to each input is computed once. A deviating input counts as a gain where that label is the
 original's; an agreeing input or a seed counts as a loss where it no longer is. The inputs are those
-of the mixture, each kind with its share, and those sampled near the boundary without the original's
+of the mixture, a third of each kind, and those sampled near the boundary without the original's
 answers.
 """
 
@@ -160,7 +160,7 @@ class WeightedInputs:
     Attributes:
         vectors: (k, classes) probabilities of the device.
         originals: (k,) the original's labels.
-        weights: (k,) how much each counts; 1 for a trigger where the mixture has equal shares.
+        weights: (k,) how much each counts; 1 for a trigger.
         step: quantization step of the device's outputs; 0 where they are not quantized.
 
     """
@@ -248,7 +248,7 @@ def shift_effects(training: TrainingInputs) -> ShiftEffects:
     """Compute the effect of each shift alone on the mixture and on the sampled inputs."""
     kinds = (training.deviating, training.agreeing, training.seeds, training.sampled)
     samples = together(kinds)
-    inputs = _inputs(training, kinds, samples)
+    inputs = _inputs(kinds, samples)
     both = np.sort(np.stack([samples.labels, samples.seconds], axis=1), axis=1)
     pairs, pair = np.unique(both, axis=0, return_inverse=True)
     pair = pair.reshape(-1).astype(np.int64, copy=False)
@@ -303,8 +303,7 @@ def changes_by_shift(
     return changes
 
 
-def _inputs(training: TrainingInputs, kinds: Sequence[Samples], samples: Samples) -> WeightedInputs:
-    mixture = training.mixture
+def _inputs(kinds: Sequence[Samples], samples: Samples) -> WeightedInputs:
     deviating, agreeing, seeds, sampled = kinds
     sizes = (
         np.ones(len(deviating)),
@@ -312,9 +311,9 @@ def _inputs(training: TrainingInputs, kinds: Sequence[Samples], samples: Samples
         np.ones(len(seeds)),
         np.ones(len(sampled)),
     )
-    shares = (mixture.triggers, mixture.agreeing, mixture.seeds, SAMPLED_WEIGHT / 3.0)
+    shares = (1.0, 1.0, 1.0, SAMPLED_WEIGHT)
     weights = [
-        size * (3.0 * share * len(deviating) / max(float(size.sum()), 1e-12))
+        size * (share * len(deviating) / max(float(size.sum()), 1e-12))
         for share, size in zip(shares, sizes, strict=True)
     ]
     step = 0.0 if samples.tensor.dtype == "float32" else samples.tensor.scale

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.shift_details import Mixture
 from edgeflare.repair.shifts.boundary_set import BoundarySet
 from edgeflare.repair.shifts.repair_samples import (
     Labels,
@@ -46,7 +45,6 @@ class TrainingInputs:
         near_deviating: near-boundary inputs that do; used to train repairers, not to judge them.
         sampled: inputs sampled near the boundary without the original's answers; they deviate as
             often as test images of the same margin.
-        mixture: the shares of triggers, agreeing inputs and seeds.
 
     """
 
@@ -55,7 +53,6 @@ class TrainingInputs:
     agreeing: Samples
     near_deviating: Samples
     sampled: Samples
-    mixture: Mixture
 
     @property
     def deviating(self) -> Samples:
@@ -80,12 +77,10 @@ class TrainingInputs:
     def part(self, folds: Mapping[str, Labels], inside: Callable[[Labels], Mask]) -> TrainingInputs:
         """Return the inputs in the folds for which `inside` is true."""
         kept = {kind: part.take(inside(folds[kind])) for kind, part in self.kinds.items()}
-        return TrainingInputs(**kept, mixture=self.mixture)
+        return TrainingInputs(**kept)
 
 
-def training_inputs(
-    run_inputs: RunInputs, boundary_set: BoundarySet, mixture: Mixture
-) -> TrainingInputs:
+def training_inputs(run_inputs: RunInputs, boundary_set: BoundarySet) -> TrainingInputs:
     """Combine the run's own inputs with the boundary set."""
     deviating = boundary_set.bisected.deviating
     return TrainingInputs(
@@ -94,7 +89,6 @@ def training_inputs(
         boundary_set.bisected.take(~deviating),
         boundary_set.bisected.take(deviating),
         boundary_set.sampled,
-        mixture,
     )
 
 

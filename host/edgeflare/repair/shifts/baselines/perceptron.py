@@ -92,18 +92,16 @@ def _answers(network: MLPClassifier, samples: Samples) -> tuple[Labels, NDArray[
 
 def _calibrated(network: MLPClassifier, inputs: TrainingInputs) -> float:
     """Return the threshold with the best net; 1, which nothing exceeds, where none is positive."""
-    mixture = inputs.mixture
-    weights = inputs.weights()
     kinds = (
-        (inputs.triggers, np.ones(len(inputs.triggers)), mixture.triggers),
-        (inputs.agreeing, weights, mixture.agreeing),
-        (inputs.seeds, np.ones(len(inputs.seeds)), mixture.seeds),
+        (inputs.triggers, np.ones(len(inputs.triggers))),
+        (inputs.agreeing, inputs.weights()),
+        (inputs.seeds, np.ones(len(inputs.seeds))),
     )
     gains, sure = [], []
-    for samples, weight, share in kinds:
+    for samples, weight in kinds:
         labels, confidence = _answers(network, samples)
         gained = (labels == samples.originals).astype(float) - ~samples.deviating
-        gains.append(gained * weight * share / max(weight.sum(), 1e-12))
+        gains.append(gained * weight / 3 / max(weight.sum(), 1e-12))
         sure.append(confidence)
     confidence = np.concatenate(sure)
     order = np.argsort(-confidence, kind="stable")
