@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.goal import Find, Goal
@@ -29,7 +29,6 @@ from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 
@@ -88,13 +87,10 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         opened = open_pair(pair, plan, profiles, stack)
-        header = describe_run(opened, plan)
-        _, journal = begin_run(folder / "run", header, len(opened.seeds), overwrite=False)
-        stack.callback(journal.close)
-        return run_recorded_campaign(
+        return search_into(
+            folder / "run",
             opened,
-            header.plan,
-            journal,
+            describe_run(opened, plan),
             observer=Unobserved(),
             interrupt=Interrupt(),
             chains=chains,

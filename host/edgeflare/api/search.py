@@ -22,7 +22,7 @@ from edgeflare.api.call_arguments import (
     whole_number,
 )
 from edgeflare.api.result import Result
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.campaign.search_checks import require_searchable
@@ -38,7 +38,6 @@ from edgeflare.record.folder import new_folder
 from edgeflare.report.entry_words import worst_first
 from edgeflare.report.run_csv import run_csv
 from edgeflare.report.run_page import run_page
-from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import SHRINK, Plan, default_strengthen
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.trust import granted
@@ -178,13 +177,12 @@ def _run(
                 " raise it, or take fewer seeds with limit"
             )
         require_searchable(opened, plan)
-        header = describe_run(opened, plan)
-        _, journal = (
-            resume_run(path, header)
-            if resume
-            else begin_run(path, header, count, overwrite=overwrite)
-        )
-        stack.callback(journal.close)
-        return run_recorded_campaign(
-            opened, header.plan, journal, observer=observer, interrupt=Interrupt()
+        return search_into(
+            path,
+            opened,
+            describe_run(opened, plan),
+            observer=observer,
+            interrupt=Interrupt(),
+            resume=resume,
+            overwrite=overwrite,
         )

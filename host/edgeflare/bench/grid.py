@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.search_checks import require_searchable
@@ -21,7 +21,6 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.json_types import plain_json
-from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
@@ -261,17 +260,14 @@ def _run_cell(
     header = describe_run(opened, cell.plan)
     if (finished := _finished(RunDirectory(path), header)) is not None:
         return finished
-    if RunDirectory(path).journal.exists():
-        _, journal = resume_run(path, header)
-    else:
-        _, journal = begin_run(path, header, len(opened.seeds), overwrite=False)
-    with closing(journal), watch(cell) as observer:
-        return run_recorded_campaign(
+    with watch(cell) as observer:
+        return search_into(
+            path,
             opened,
-            header.plan,
-            journal,
+            header,
             observer=observer,
             interrupt=interrupt,
+            resume=RunDirectory(path).journal.exists(),
             chains=chains,
         )
 

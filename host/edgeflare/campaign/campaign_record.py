@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
 from msgspec import structs
 
@@ -30,6 +31,7 @@ from edgeflare.models.run_pair import RunPair
 from edgeflare.python_callable import is_callable
 from edgeflare.record.database import DamagedDatabaseError
 from edgeflare.record.journal import damaged_journal
+from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
@@ -71,6 +73,40 @@ def describe_run(opened: OpenedPair, plan: Plan, fingerprint: str = "") -> RunHe
         names=() if names == tuple(map(str, seeds.seed_ids)) else names,
         all_seeds=SeedIds.of(seeds.seed_ids),
     )
+
+
+def search_into(
+    path: Path,
+    opened: OpenedPair,
+    header: RunHeader,
+    *,
+    observer: Observer,
+    interrupt: Interrupt,
+    resume: bool = False,
+    overwrite: bool = False,
+    chains: int = CHAINS,
+) -> RunDocument:
+    """Search a pair in a run directory, and write the document; raises as `run_recorded_campaign`.
+
+    Args:
+        path: the run directory; may be absent or empty.
+        opened: the pair, its seeds and the devices.
+        header: what run it is, as `describe_run` returns it.
+        observer: sees progress.
+        interrupt: the user's wish to stop.
+        resume: go on with the run that is there.
+        overwrite: replace a run that is there.
+        chains: the most chains that are open at once for each device.
+
+    """
+    seeds = len(header.plan.seed_ids or opened.seeds)
+    _, journal = (
+        resume_run(path, header) if resume else begin_run(path, header, seeds, overwrite=overwrite)
+    )
+    with closing(journal):
+        return run_recorded_campaign(
+            opened, header.plan, journal, observer=observer, interrupt=interrupt, chains=chains
+        )
 
 
 def run_recorded_campaign(

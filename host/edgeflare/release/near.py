@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find, Goal
@@ -36,7 +36,6 @@ from edgeflare.models.tflite_writer import written
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.release.answers import seconds_per_input
 from edgeflare.release.figures.check_figures import NearFigures, SearchedModel
-from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.harm import HARMFUL
 from edgeflare.run.nearness import measure_name, nearness_db
 from edgeflare.run.plan import Plan
@@ -149,11 +148,8 @@ def _search(
     fingerprint: str = "",
 ) -> RunDocument:
     header = describe_run(opened, _plan(opened, ids, queries), fingerprint)
-    _, journal = begin_run(path, header, len(ids), overwrite=True)
-    with closing(journal):
-        return run_recorded_campaign(
-            opened, header.plan, journal, observer=Unobserved(), interrupt=interrupt
-        )
+    observer = Unobserved()
+    return search_into(path, opened, header, observer=observer, interrupt=interrupt, overwrite=True)
 
 
 def _plan(opened: OpenedPair, ids: Sequence[int], queries: int) -> Plan:

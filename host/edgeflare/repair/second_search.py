@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.interrupt import Interrupt
@@ -20,7 +20,6 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.repair.repair_document import SearchComparison, SearchFigures
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare_protos.kernel_sets import TFLiteKernels
@@ -103,16 +102,15 @@ def search_again(
     plan = past.header.plan
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
-        header = describe_run(opened, plan)
-        if RunDirectory(out).journal.exists():
-            _, journal = resume_run(out, header)
-        else:
-            _, journal = begin_run(out, header, len(opened.seeds), overwrite=False)
-        stack.callback(journal.close)
-        with watch() as observer:
-            return run_recorded_campaign(
-                opened, header.plan, journal, observer=observer, interrupt=interrupt
-            )
+        observer = stack.enter_context(watch())
+        return search_into(
+            out,
+            opened,
+            describe_run(opened, plan),
+            observer=observer,
+            interrupt=interrupt,
+            resume=RunDirectory(out).journal.exists(),
+        )
 
 
 def search_comparison(before: RunDocument, after: RunDocument) -> SearchComparison:

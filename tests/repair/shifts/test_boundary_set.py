@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
+from edgeflare.campaign.campaign_record import describe_run, search_into
 from edgeflare.campaign.observer import Unobserved
 from edgeflare.campaign.pair_panel import open_pair
 from edgeflare.core.answer import Answer
@@ -39,7 +39,6 @@ from edgeflare.repair.shifts.run_to_repair import (
     run_to_repair,
 )
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.plan import Plan
 from edgeflare.strategies.operator_pool import built_in_pool
 from edgeflare.strategies.strategy import AskTellSearch, Start
@@ -56,11 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunToRepair]:
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
         header = describe_run(opened, plan)
-        _, journal = begin_run(run, header, SEEDS, overwrite=False)
-        stack.callback(journal.close)
-        run_recorded_campaign(
-            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
-        )
+        search_into(run, opened, header, observer=Unobserved(), interrupt=Interrupt())
     past = PastRun.open(run)
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)

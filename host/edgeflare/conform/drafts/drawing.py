@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -33,14 +34,8 @@ _MOST_SETTINGS = 64
 """Draws of a single parameter until its setting is in a bucket, which may be a rare one."""
 
 
-class UniformDrawing:
-    """Draws one cell after the other, in an order that changes with each round of all cells.
-
-    After each round, cells with many buckets come once more, or several times. Of a few
-    configurations the one is taken that covers most, and of these the one with most new
-    combinations of two buckets.
-    A cell that the device has only ever refused is drawn no more.
-    """
+class NodeDrawing(ABC):
+    """Draws models of one operator each."""
 
     def __init__(self, coverage: Coverage, rng: np.random.Generator) -> None:
         """Begin.
@@ -50,16 +45,14 @@ class UniformDrawing:
             rng: every draw.
 
         """
-        self._coverage, self._rng = coverage, rng
-        self._graphs = NodeGraphs()
-        self._waiting: list[Cell] = []
+        self._coverage, self._rng, self._graphs = coverage, rng, NodeGraphs()
 
     def ask(self, count: int) -> list[Draft]:
         """Return the next models."""
         drafts: list[Draft] = []
         failed = 0
-        while len(drafts) < count and failed <= len(self._coverage.cells):
-            node = self._next()
+        while len(drafts) < count and failed <= self.most_failed:
+            node = self.drawn()
             failed += node is None
             if node is not None:
                 drafts.append(Draft((node,)))
@@ -71,7 +64,37 @@ class UniformDrawing:
         for draft, outcome in zip(drafts, outcomes, strict=True):
             self._coverage.settle(draft, outcome)
 
-    def _next(self) -> DraftNode | None:
+    @property
+    @abstractmethod
+    def most_failed(self) -> int:
+        """How many draws may fail before no more are tried."""
+
+    @abstractmethod
+    def drawn(self) -> DraftNode | None:
+        """Return the next operator, None where the draw fails."""
+
+
+class UniformDrawing(NodeDrawing):
+    """Draws one cell after the other, in an order that changes with each round of all cells.
+
+    After each round, cells with many buckets come once more, or several times. Of a few
+    configurations the one is taken that covers most, and of these the one with most new
+    combinations of two buckets.
+    A cell that the device has only ever refused is drawn no more.
+    """
+
+    def __init__(self, coverage: Coverage, rng: np.random.Generator) -> None:
+        """Begin; see `NodeDrawing`."""
+        super().__init__(coverage, rng)
+        self._waiting: list[Cell] = []
+
+    @property
+    def most_failed(self) -> int:
+        """As many as there are cells."""
+        return len(self._coverage.cells)
+
+    def drawn(self) -> DraftNode | None:
+        """Return an operator of the next cell."""
         if not self._waiting:
             self._waiting = self._round()[::-1]
         if not self._waiting:

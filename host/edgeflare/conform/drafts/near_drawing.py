@@ -16,7 +16,8 @@ from edgeflare.conform.drafts.cells import (
     with_setting,
 )
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode, DraftOutcome, NodeGraphs
+from edgeflare.conform.drafts.draft import FRESH, DraftNode, NodeGraphs
+from edgeflare.conform.drafts.drawing import NodeDrawing
 from edgeflare.conform.drafts.model_reading import ReadOperator
 from edgeflare.conform.specification.parameter import Configuration, Setting
 
@@ -31,7 +32,7 @@ _LEAST_HALVED = 8
 """Sizes below it stay: kernels treat the ends of a row otherwise than its middle."""
 
 
-class NearDrawing:
+class NearDrawing(NodeDrawing):
     """Draws each operator of a model as it stands, then models with one or two other settings."""
 
     def __init__(
@@ -45,35 +46,25 @@ class NearDrawing:
             rng: every draw.
 
         """
-        self._coverage, self._rng, self._graphs = coverage, rng, NodeGraphs()
+        super().__init__(coverage, rng)
         known = [operator for operator in operators if operator.cell in coverage.cells]
         self._standing = deque(read_node(read) for read in known)
         self._nodes = [
             replace(read_node(read), configuration=smaller_configuration(read)) for read in known
         ]
 
-    def ask(self, count: int) -> list[Draft]:
-        """Return the next models."""
-        drafts: list[Draft] = []
-        failed = 0
-        while len(drafts) < count and failed <= len(self._nodes) and self._nodes:
-            node: DraftNode | None
-            if self._standing:
-                node = self._standing.popleft()
-            else:
-                node = self._near(self._nodes[int(self._rng.integers(len(self._nodes)))])
-            failed += node is None
-            if node is not None:
-                drafts.append(Draft((node,)))
-                self._coverage.expect(drafts[-1])
-        return drafts
+    @property
+    def most_failed(self) -> int:
+        """As many as there are operators."""
+        return len(self._nodes)
 
-    def tell(self, drafts: Sequence[Draft], outcomes: Sequence[DraftOutcome]) -> None:
-        """Take what became of models that were asked for."""
-        for draft, outcome in zip(drafts, outcomes, strict=True):
-            self._coverage.settle(draft, outcome)
-
-    def _near(self, node: DraftNode) -> DraftNode | None:
+    def drawn(self) -> DraftNode | None:
+        """Return the next operator as it stands, or one near any of them."""
+        if self._standing:
+            return self._standing.popleft()
+        if not self._nodes:
+            return None
+        node = self._nodes[int(self._rng.integers(len(self._nodes)))]
         configuration = near_configuration(node, self._rng)
         if configuration is None:
             return None
