@@ -141,7 +141,7 @@ OTHERS: dict[str, str] = {
     "repair {e} --ensemble xnnpack": "--ensemble is for --search-again",
     "repair {e} --groups 0 --robustness": "--robustness attacks what deviates less",
     "repair {e} --groups 0 --search-again": "by --method fmt or auto, without --search-again",
-    "repair {e} --rounds 2": "settings of shifts, and {e} is a pair: leave them away",
+    "repair {e} --rounds 2": "a setting of shifts, and {e} is a pair: leave it away",
     "repair {e} --original {e}/compressed.tflite": "original and compressed model swapped?",
     "repair {e} --original {e}/compressed.tflite --dry-run": "compressed model swapped?",
     "repair {e} --original json:loads --trust": "--method shifts repairs a run without them",
@@ -266,7 +266,7 @@ OF_RUNS: dict[str, str] = {
     "repair {r} --out {m}": "{m} is not empty: go on with the repair in it with --resume, or name",
     "repair {r} --limit 60 --out out": "--seeds and --limit are for a pair",
     "repair {r} --method shifts --out out": "seeds, and a repair needs at least 50",
-    "repair {r} --method ranges --rounds 2 --out out": "these options allow none: leave them away",
+    "repair {r} --method ranges --rounds 2 --out out": "these options allow none: leave it away",
     "repair {r} --in-place --rounds 2 --out out": "these options allow none: leave it away",
     "repair {r} --method shifts --device emulated-reference --search-again --out out": "leave"
     " --device away",
