@@ -84,14 +84,14 @@ def candidate_plans(
                 f"{shown} computes in float, which --target {request.target} cannot: say --target"
                 f" float, or --method {', '.join(some)} or {last}"
             )
-    known = {**METHODS, **{name: OTHERS.find(name) for name in _others(request)}}
-    methods = {name: found(request) for name, found in known.items()}
+    methods = {name: found(request) for name, found in METHODS.items()}
     chains = FitChains(methods, network)
-    plans = [
-        plan if name in METHODS else _of_other(name, plan, chains)
-        for name in asked
-        for plan in methods[name].plans(name, chains)
-    ]
+    plans: list[CandidatePlan] = []
+    for name in asked:
+        if name in METHODS:
+            plans += methods[name].plans(name, chains)
+        else:
+            plans += _plans_of_other(name, request, methods, chains)
     if request.method != "auto":
         plans = [replace(plan, instead_of=None) for plan in plans]
     return sorted(plans, key=lambda plan: plan.effort)
@@ -144,22 +144,54 @@ def _others(request: RepairRequest) -> list[str]:
     return [name for name in others if OTHERS.find(name).automatic]
 
 
+def _plans_of_other(
+    name: str, request: RepairRequest, methods: dict[str, RepairMethod], chains: FitChains
+) -> list[CandidatePlan]:
+    """Return the plans of a method of another package; of one that has none, one that says why.
+
+    Args:
+        name: the method's.
+        request: what is asked.
+        methods: all that a chain may name, to which it is added.
+        chains: fit methods one after the other.
+
+    """
+    try:
+        methods[name] = OTHERS.find(name)(request)
+        planned = [_of_other(name, plan, chains) for plan in methods[name].plans(name, chains)]
+        why = "it plans no candidate"
+    except EdgeFlareError:
+        raise
+    except Exception as error:  # whatever a foreign method raises; other methods go on
+        planned, why = [], _fails(error)
+
+    def refused(_: StepProgress) -> Sequence[RepairCandidate]:
+        raise UserError(OTHERS.complaint(name, why))
+
+    return planned or [CandidatePlan(name, name, refused, Effort.UNKNOWN)]
+
+
 def _of_other(name: str, plan: CandidatePlan, chains: FitChains) -> CandidatePlan:
     """Return the plan of a method of another package, tried last and held to what it says."""
 
     def make(progress: StepProgress) -> Sequence[RepairCandidate]:
         try:
-            made = plan.make(progress)
+            made = list(plan.make(progress))
         except (EdgeFlareError, EnoughTried):
             raise
         except Exception as error:  # whatever a foreign method raises; other methods go on
-            why = f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
-            raise UserError(OTHERS.complaint(name, why)) from error
+            raise UserError(OTHERS.complaint(name, _fails(error))) from error
+        if not made:
+            raise UserError(OTHERS.complaint(name, "it makes no candidate"))
         for candidate in made:
             _require_as_said(name, candidate.content, chains.network)
         return made
 
     return replace(plan, make=make, effort=Effort.UNKNOWN)
+
+
+def _fails(error: Exception) -> str:
+    return f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
 
 
 def _require_as_said(name: str, content: object, network: QuantizedNetwork) -> None:

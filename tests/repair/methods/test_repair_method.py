@@ -23,6 +23,8 @@ from plugin_package import install_plugin
 from stored_repairs import REPAIR
 
 SOURCE = '''
+from dataclasses import replace
+
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.repair.repair_method import RepairMethod
@@ -93,6 +95,27 @@ class Nothing(Longer):
         return None
 
 
+class Planless(Failing):
+    """Plans nothing."""
+
+    def plans(self, name, chains):
+        return ()
+
+
+class Barren(Failing):
+    """Makes nothing."""
+
+    def plans(self, name, chains):
+        return (replace(chains.plan(name, name), make=lambda progress: ()),)
+
+
+class Misplanned(Failing):
+    """Fails where it is to say how candidates are made."""
+
+    def plans(self, name, chains):
+        return chains.no_such_thing
+
+
 class Reporting(Failing):
     """Says how far it is."""
 
@@ -100,7 +123,10 @@ class Reporting(Failing):
         progress(0, 1)
 '''
 
-CLASSES = ("Wanting", "Failing", "Longer", "Empty", "Nothing", "Reporting")
+CLASSES = (
+    *("Wanting", "Failing", "Longer", "Empty", "Nothing", "Planless", "Barren", "Misplanned"),
+    "Reporting",
+)
 POINTS = {
     "no-biases": "zeroing:NoBiases",
     "ranges": "zeroing:None",
@@ -152,6 +178,9 @@ def test_what_it_writes_is_a_candidate() -> None:
         ("longer", "of package zeroing: it says in_place, and changes the file's length"),
         ("empty", "what the repair method 'empty' writes"),
         ("nothing", "of package zeroing: it writes NoneType, and a model's file is bytes"),
+        ("planless", "of package zeroing: it plans no candidate"),
+        ("barren", "of package zeroing: it makes no candidate"),
+        ("misplanned", "of package zeroing: it fails (AttributeError: "),
     ],
 )
 def test_a_method_that_fails_is_a_line_and_others_go_on(method: str, says: str) -> None:
