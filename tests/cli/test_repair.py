@@ -228,6 +228,7 @@ def test_what_is_too_slow_is_not_written_and_what_it_would_give_is_said(
     assert f"{after} instead of {before} of these" in (out / "repair.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_would_be_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,10 +83,13 @@ def test_a_cell_in_words(cell: KernelCell, words: str) -> None:
     assert cell.words == words
 
 
-def test_each_kernel_set_runs_one_round_where_no_time_is_left() -> None:
+def test_each_kernel_set_runs_one_round_where_no_time_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel_table_room, "_ROUND", 25)
     arms = [TableArm(column("builtin", version), ExactArm()) for version in ("2.1.6", "2.2.0")]
     told: list[int] = []
-    table, stop = kernel_table(CELLS, 600, 0, arms, lambda: True, told.append)
+    table, stop = kernel_table(CELLS, 100, 0, arms, lambda: True, told.append)
     assert (table.models, stop) == (told[0], None)
     assert [column.models for column in table.columns] == [told[0], told[1] - told[0]]
     assert told[1] == 2 * told[0]
@@ -111,12 +114,12 @@ def timed_table(
     """Return the table of kernel sets that take some seconds a round, in 100 seconds."""
     clock = [0.0]
     monkeypatch.setattr(kernel_table_room, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(kernel_table_room, "_ROUND", 10)
+    monkeypatch.setattr(kernel_table_room, "_ROUND", 5)
     arms = [
         TableArm(column("builtin", f"2.{at}.0"), TimedArm(each, clock, (fault,)))
         for at, each in enumerate(seconds)
     ]
-    return kernel_table(CELLS, 400, 0, arms, lambda: clock[0] >= 100)[0]
+    return kernel_table(CELLS, 200, 0, arms, lambda: clock[0] >= 100)[0]
 
 
 def test_kernel_sets_share_the_time_and_not_the_models(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,9 @@ BOUNDS = st.builds(Bounds, st.none() | st.floats(1.0, 255.0), st.none() | st.flo
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow) if name in ("deepxplore", "gradient") else name
+        pytest.param(name, marks=pytest.mark.slow)
+        if name in ("deepxplore", "gradient", "pgd")
+        else name
         for name in NAMES
     ],
 )
@@ -212,6 +214,7 @@ def values_of(one: Parameter) -> st.SearchStrategy[Value]:
     return st.floats(least, most, exclude_min=exclude, allow_subnormal=False)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(Find))
 @settings(max_examples=30, deadline=None)
 def test_no_parameter_within_its_bounds_breaks_boundary_bisection(

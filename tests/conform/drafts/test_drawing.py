@@ -101,6 +101,7 @@ def test_a_rare_bucket_is_drawn_when_it_is_wanted() -> None:
 MODEL = Path(__file__).parents[3] / "examples" / "face_detection" / "compressed.tflite"
 
 
+@pytest.mark.slow
 def test_operators_are_drawn_as_they_stand_and_then_what_is_near() -> None:
     reading = read_operators(MODEL.read_bytes())
     coverage = Coverage(chosen_cells())

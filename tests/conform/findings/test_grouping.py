@@ -76,6 +76,7 @@ def test_one_failing_model_among_few_has_no_condition_yet() -> None:
     assert (str(group.condition), group.failing) == ("always", (20,))
 
 
+@pytest.mark.slow
 def test_failing_models_beyond_those_that_are_looked_at_stay_in_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -105,6 +106,7 @@ def with_bias(observations: list[Observation], share: float) -> list[Observation
     ]
 
 
+@pytest.mark.slow
 def test_a_few_models_that_are_but_biased_belong_to_what_makes_others_wrong() -> None:
     (group,) = grouped(with_bias(seen([STRIDE]), 0.2), known_operators())
     assert (group.key.symptom, str(group.condition)) == ("wrong values", "kernel_w < stride_w")
@@ -164,6 +166,7 @@ def first_group(seed: int) -> tuple[FindingGroup, list[Observation], SimulatedFa
     return grouped(seen, known_operators())[0], seen, fault
 
 
+@pytest.mark.slow
 def test_proposals_are_valid_and_follow_from_the_generator() -> None:
     group, seen, _ = first_group(1)
     asked = proposals(CONV, group, seen, np.random.default_rng(2), 24)
@@ -172,6 +175,7 @@ def test_proposals_are_valid_and_follow_from_the_generator() -> None:
     assert asked == proposals(CONV, group, seen, np.random.default_rng(2), 24)
 
 
+@pytest.mark.slow
 def test_proposals_meet_a_rare_condition_far_more_often_than_drawing_does() -> None:
     rng = np.random.default_rng(3)
     fault = SimulatedFault(
@@ -186,6 +190,7 @@ def test_proposals_meet_a_rare_condition_far_more_often_than_drawing_does() -> N
     assert met > 3 * drawn > 0
 
 
+@pytest.mark.slow
 def test_nothing_is_proposed_for_a_condition_that_is_certain() -> None:
     rng = np.random.default_rng(3)
     fault = SimulatedFault(CELLS[0], "bias", lambda one: one["bias"] is True, 1.0)

@@ -204,6 +204,7 @@ class _Late(ExactArm):
         return ModelAnswer(tuple(1 - one for one in answer.outputs))
 
 
+@pytest.mark.slow
 def test_a_variable_that_is_read_too_late_is_found(tmp_path: Path) -> None:
     arms = (_Late(), ExactArm("xnnpack"))
     cells = chosen_cells(("NEG", "READ_VARIABLE", "TANH"), ("float32",))
@@ -259,6 +260,7 @@ class _Spent:
         """Do nothing."""
 
 
+@pytest.mark.slow
 def test_what_is_drawn_depends_on_the_generator_and_what_was_told() -> None:
     def drawn(seed: int, *, failing: bool) -> list[str]:
         drawing = GraphDrawing(FEW, np.random.default_rng(seed))

@@ -121,6 +121,7 @@ def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: Opera
     assert [(one, worst) for one, worst in found if worst > 1] == []
 
 
+@pytest.mark.slow
 def test_the_reference_answers_weighted_sums(tmp_path: Path) -> None:
     """To a step or the slack, and a little more of int16."""
     cells = [(one.operator, type_) for one in (*WEIGHTED_SUMS, *POOLS) for type_ in one.types]

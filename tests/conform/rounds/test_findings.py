@@ -121,6 +121,7 @@ def test_the_files_have_all_answers(run: tuple[Path, ConformRounds]) -> None:
     assert len(second.answers("xnnpack")) == 1
 
 
+@pytest.mark.slow
 def test_without_time_the_models_stay_as_they_were_drawn(
     run: tuple[Path, ConformRounds], tmp_path: Path
 ) -> None:

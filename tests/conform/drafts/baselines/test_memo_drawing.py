@@ -290,6 +290,7 @@ def test_a_mutant_that_covers_nothing_new_replaces_nothing(
     assert all(one is seed for one in mutated)
 
 
+@pytest.mark.slow
 def test_mutants_cover_more_than_the_models_that_they_are_made_from() -> None:
     coverage, graphs, rng = few_covered(), NodeGraphs(), np.random.default_rng(0)
     seeds = drawn_seeds(5, MutationContext(coverage, graphs, rng))
