@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 import edgeflare
 from called_commands import EXAMPLES
 from edgeflare.api.call_arguments import device_names, names_of, real_number, whole_number
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.record import folder
 
 EXAMPLE = EXAMPLES / "fashion_lenet4"
 
@@ -51,6 +54,25 @@ def test_an_argument_that_is_not_what_it_should_be_is_named_before_anything_is_w
     with pytest.raises(UserError, match=said):
         getattr(edgeflare, call)(EXAMPLE, **{"out": out, **arguments})
     assert not out.exists()
+
+
+@pytest.mark.parametrize("call", ["check", "search", "layers"])
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"])
+def test_a_path_that_is_none_is_said_in_a_line(tmp_path: Path, call: str, name: str) -> None:
+    with pytest.raises(UserError, match=r"too long|null character"):
+        getattr(edgeflare, call)(EXAMPLE, out=str(tmp_path / name), progress=False)
+
+
+@pytest.mark.parametrize("call", ["check", "layers"])
+def test_a_disk_without_room_is_trouble_with_the_infrastructure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(folder, "begin_list", full)
+    with pytest.raises(InfrastructureError, match="No space left on device"):
+        getattr(edgeflare, call)(EXAMPLE, out=tmp_path / "out", progress=False)
 
 
 def test_numbers_of_numpy_are_taken_as_numbers() -> None:

@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, kind_at_named_path
 
 if TYPE_CHECKING:
     from edgeflare.progress import ProgressDisplay
@@ -73,6 +73,8 @@ def path_of(name: str, value: str | PathLike[str]) -> Path:
     __tracebackhide__ = True
 
     if isinstance(value, (str, PathLike)) and isinstance(path := fspath(value), str):
+        if "\0" in path:
+            raise UserError(f"{name}={path!r}: no path has a null character")
         return Path(path)
     raise UserError(f"{name}: expected a path, not a value of type {type(value).__name__}")
 
@@ -136,6 +138,24 @@ def require_one_way(*, overwrite: bool, resume: bool) -> None:
 
     if overwrite and resume:
         raise UserError("resume goes on with what is in the folder, and overwrite removes it")
+
+
+@contextmanager
+def errors_of_disks() -> Iterator[None]:
+    """Say in a line what the system says of a file or a disk, for as long as the context lasts.
+
+    Raises:
+        UserError: a path that was named cannot be one.
+        InfrastructureError: a disk is full, or fails.
+
+    """
+    __tracebackhide__ = True
+
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise kind_at_named_path(error)(f"{where}{error.strerror or error}") from error
 
 
 @contextmanager

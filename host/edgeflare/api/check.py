@@ -9,6 +9,7 @@ from os import PathLike
 
 from edgeflare.api.call_arguments import (
     device_names,
+    errors_of_disks,
     if_given,
     names_of,
     path_of,
@@ -150,7 +151,7 @@ def check(  # noqa: PLR0913 - the options of the command
         mend=mend,
     )
     path = if_given(path_of, "out", out) or new_folder(f"{loaded.pair.folder_name}-check")
-    with shown_progress(progress) as display:
+    with errors_of_disks(), shown_progress(progress) as display:
         document, lost = check_into(
             path,
             loaded,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from edgeflare.api.call_arguments import (
+    errors_of_disks,
     if_given,
     name_of,
     path_of,
@@ -88,7 +89,7 @@ def layers(  # noqa: PLR0913 - the options of the command
     decided = granted(trust or trust_profiles)
     profile = None if device is None else find_profile(name_of("device", device), decided)
     path = if_given(path_of, "out", out) or new_folder(f"{loaded.folder_name}-layers")
-    with shown_progress(progress) as display:
+    with errors_of_disks(), shown_progress(progress) as display:
         document, lost = write_layer_table(
             path,
             loaded,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from edgeflare.api.call_arguments import (
     device_names,
+    errors_of_disks,
     if_given,
     name_of,
     names_of,
@@ -153,7 +154,7 @@ def search(  # noqa: PLR0913 - the options of the command
         operators=names_of("operators", operators),
     )
     path = if_given(path_of, "out", out) or new_folder(loaded.folder_name)
-    with shown_progress(progress) as display:
+    with errors_of_disks(), shown_progress(progress) as display:
         document = _run(loaded, profiles, plan, path, display, overwrite=overwrite, resume=resume)
     return SearchResult(document, path)
 
