@@ -1,12 +1,14 @@
 """How many queries a second the engine makes: on a quick link, a slow one, and two slow ones.
 
-    python benchmarks/throughput.py [PAIR]
+    python benchmarks/throughput.py [PAIR] [--device NAME]... [--first N]
 
 `random` with all three arms evaluated (`--find compression`), the journal on: on emulated-builtin,
 on emulated-builtin-slow, which adds 20 ms to each round trip, and on two of the latter. They take
 turns, so that whatever else the machine does meets all of them. Queries a second are of
 `wall_seconds`; busy is the time for which the devices were computing; ratios are those of
-neighbours. With few `--chains` the link decides, with many the machine's cores.
+neighbours. With few `--chains` the link decides, with many the machine's cores. With `--device`
+each that is named is measured in their place, by itself: one whose kernels are slow, such as
+emulated-reference, should never wait for the host.
 """
 
 from __future__ import annotations
@@ -43,11 +45,12 @@ def main() -> None:
     print(f"{pair.name}, {arguments.chains} chains, {os.cpu_count()} cores\n")
     print("| devices | queries | wall s | queries/s | device busy | load before |")
     print("|---|--:|--:|--:|--:|--:|", flush=True)
-    speeds: dict[str, list[float]] = {bench: [] for bench in BENCHES}
+    benches = {name: (name,) for name in arguments.device} or BENCHES
+    speeds: dict[str, list[float]] = {bench: [] for bench in benches}
     for _ in range(arguments.times):
-        for bench, devices in BENCHES.items():
+        for bench, devices in benches.items():
             load = os.getloadavg()[0]
-            totals = measure(pair, devices, arguments.max_queries, arguments.chains).totals
+            totals = measure(pair, devices, arguments).totals
             seconds = totals.wall_seconds
             speeds[bench].append(totals.queries / seconds)
             busy = totals.device_busy_seconds / seconds
@@ -56,6 +59,8 @@ def main() -> None:
                 f"| {busy:.0%} | {load:.1f} |",
                 flush=True,
             )
+    if arguments.device:
+        return
     quick, slow, two = speeds.values()
     print(
         f"\nmedians: {median(quick):,.0f}, {median(slow):,.0f} and {median(two):,.0f} queries/s;"
@@ -72,18 +77,20 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pair", type=Path, nargs="?", default=EXAMPLE, help="a pair folder")
+    parser.add_argument("--device", action="append", default=[], help="measure this one instead")
+    parser.add_argument("--first", type=int, help="seeds that are searched from; all by default")
     parser.add_argument("--max-queries", type=int, default=200, help="for each seed")
     parser.add_argument("--times", type=int, default=3, help="runs of each")
     parser.add_argument("--chains", type=int, default=CHAINS, help="for each device")
     return parser.parse_args()
 
 
-def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -> RunDocument:
+def measure(pair: Pair, devices: Sequence[str], asked: argparse.Namespace) -> RunDocument:
     """Return the document of one campaign."""
     goal = Goal(Find.COMPRESSION)
     profiles = find_profiles(devices)
     names = tuple(profile.name for profile in profiles)
-    plan = Plan("random", goal, names, max_queries=max_queries)
+    plan = Plan("random", goal, names, first=asked.first, max_queries=asked.max_queries)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         opened = open_pair(pair, plan, profiles, stack)
@@ -93,7 +100,7 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
             describe_run(opened, plan),
             observer=Unobserved(),
             interrupt=Interrupt(),
-            chains=chains,
+            chains=asked.chains,
         )
 
 
