@@ -8,7 +8,7 @@ EXTRAS = .[audio,detection,onnx,plots,repair,report,runtimes,survey]
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all test-newest check lint protos schemas site dist clean
+.PHONY: help env demo test test-all test-newest check lint protos schemas site dist trial clean
 
 help:
 	@echo 'make demo      check whether the example model may ship, on an emulated device, into runs/demo'
@@ -22,6 +22,7 @@ help:
 	@echo 'make schemas   write the JSON schemas again that are written from the types of documents'
 	@echo 'make site      make the documentation as static pages, into build/site; links that lead nowhere fail it'
 	@echo 'make dist      build what is released, the wheel and the sdist, look at both, and list what comes with them'
+	@echo 'make trial     install the built wheel alone and check the example with it, on each of PYTHONS'
 	@echo 'make clean     delete the environments, the caches and what was built; runs/ stays'
 
 env: .venv/.complete .venv-old-board/.complete
@@ -84,6 +85,22 @@ dist: .venv-release/.complete
 	build/wheel-alone/bin/edgeflare --version
 	.venv-release/bin/cyclonedx-py environment --output-reproducible --output-file dist/edgeflare.cdx.json \
 	    build/wheel-alone
+
+# As a stranger would: the newest of each dependency, no checkout in sight.
+PYTHONS ?= $(PYTHON)
+trial:
+	@set -e; wheel=$$(echo $(CURDIR)/dist/*.whl); [ -f "$$wheel" ] || { \
+	    echo 'no wheel, or several, in dist: make dist builds one' >&2; exit 1; }; \
+	for python in $(PYTHONS); do \
+	    rm -rf build/trial; "$$python" -m venv build/trial; \
+	    build/trial/bin/python -m pip install --quiet "$$wheel"; \
+	    (cd build/trial; PATH="$$PWD/bin:$$PATH"; \
+	        edgeflare doctor >/dev/null; edgeflare doctor --example example >/dev/null; \
+	        edgeflare check example --limit 60 --undecided pass --out verdict --quiet; \
+	        _EDGEFLARE_COMPLETE=complete_bash COMP_WORDS='edgeflare sur' COMP_CWORD=1 edgeflare \
+            | grep -qx survey; \
+	        python -c 'import sys, edgeflare as e; print(sys.version.split()[0], e.check.__name__, "ok")'); \
+	done
 
 clean:
 	rm -rf .venv .venv-old-board .venv-old-litert .venv-labgrid .venv-newest .venv-release build dist

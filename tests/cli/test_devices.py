@@ -68,7 +68,7 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
     assert row(said.out, "somebody") == "somebody address somebody listens"
     assert row(said.out, "nobody") == "nobody address nobody is there (Connection refused)"
     for phone in ("android-arm64", "absent"):
-        state = "adb's server does not run: `adb start-server`, and look again"
+        state = "adb's server does not run: `edgeflare devices check adb://` starts it"
         assert row(said.out, phone) == f"{phone} adb {state}"
     assert row(said.out, "linux-aarch64-ssh") == "linux-aarch64-ssh ssh names no host"
     with pytest.raises(ConnectionRefusedError):  # to look is not to start something

@@ -50,6 +50,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
     ROOT / "skills" / "edgeflare" / "SKILL.md",
 ]
 FENCE = re.compile(r"^```(\w+)?(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,6 +70,7 @@ STORIES = frozenset(
             "reservation.md",
         ),
         *("run.md", "security.md", "transport.md"),
+        *("SKILL.md", "tutorial.md", "may-i-ship.md", "which-layer.md", "worse-on-the-phone.md"),
     }
 )
 """Pages beside README.md with packages, profiles, pairs, tests and scripts of the reader's own."""
@@ -95,6 +97,9 @@ BRIEFER: Mapping[str, str] = {
     "--out runs/verdict": "--limit 20 --no-near --out runs/verdict",
     "limit=60": "limit=20",
     "limit=80": "limit=20, near=False",
+    "check examples/fashion_lenet4 --limit 60": (
+        "check examples/fashion_lenet4 --limit 20 --no-near"
+    ),
     'severities="1-3"': 'severities="1"',
 }
 """What is replaced, so that commands ask fewer inputs than those of a reader."""

@@ -14,6 +14,19 @@ EXTRAS = ("audio", "dev", "onnx", "plots", "repair", "report")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
+CAPPED = {
+    "ai-edge-model-explorer": "cli/test_overlay_files.py",
+    "audiomentations": "operators/test_audio.py",
+    "jax": "whitebox",
+    "litert-quantizer": "repair/fitting/test_quantizer.py",
+    "opencv-python-headless": "conditions/image/test_published_corruptions.py",
+    "protobuf": "protos/test_wire.py",
+    "ray": "fleet/cluster",
+    "scikit-learn": "cli/test_inspect.py",
+}
+"""What a dependency has a cap for, with the tests that a newer one has to pass first."""
+
+
 def pins(file: str) -> list[Requirement]:
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     return [Requirement(line) for line in lines if line and not line.startswith("#")]
@@ -70,6 +83,19 @@ def test_each_python_gets_one_version_that_pyproject_allows(python: str) -> None
         requirement = Requirement(line)
         if applies(requirement, frozenset(EXTRAS), python):
             assert chosen[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_each_cap_of_a_dependency_has_a_test_of_what_it_guards() -> None:
+    needed = [Requirement(line) for line in requires("edgeflare") or ()]
+    capped = {one.name for one in needed for part in one.specifier if part.operator != ">="}
+    assert capped == CAPPED.keys()
+    for name, tests in CAPPED.items():
+        place = ROOT / "tests" / tests
+        files = [place] if place.is_file() else sorted(place.rglob("test_*.py"))
+        module = name.split("-")[0]
+        told = {"opencv": "cv2", "scikit": "sklearn", "litert": "litert_quantizer", "ai": "model"}
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        assert told.get(module, module) in text, name
 
 
 def test_all_environments_speak_through_the_same_wire() -> None:

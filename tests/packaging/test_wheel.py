@@ -100,6 +100,7 @@ def test_the_example_comes_with_the_wheel_and_its_first_command_says_a_verdict(
     installed: Path, tmp_path: Path
 ) -> None:
     said = run(installed / "edgeflare", "doctor", "--example", "example", cwd=tmp_path)
+    assert not (tmp_path / "example" / "__pycache__").exists()  # pip compiles what it installs
     command = shlex.split(said.splitlines()[-1])
     assert command[:3] == ["edgeflare", "check", "example"]
     quick = ("--budget", "5s", "--out", "verdict", "--quiet")

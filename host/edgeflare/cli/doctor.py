@@ -154,7 +154,7 @@ def _write_example(folder: Path) -> None:
     if shipped is None:
         raise UserError(f"the example is absent from this installation: {_REINSTALL}")
     try:
-        shutil.copytree(shipped, folder)
+        shutil.copytree(shipped, folder, ignore=shutil.ignore_patterns("__pycache__"))
     except FileExistsError:
         raise UserError(f"{folder} is there already: name a new folder") from None
     except OSError as error:

@@ -334,14 +334,15 @@ def _start_server() -> None:
         ) from None
     except subprocess.SubprocessError:
         raise RemoteLost(
-            "adb: its server does not start; `adb start-server` says why", "start-server"
+            f"adb: its server does not start; `{adbutils.adb_path()} start-server` says why",
+            "start-server",
         ) from None
 
 
 def _status(profile: Profile) -> str:
     phones = attached_as_far_as_known()
     if phones is None:
-        return "adb's server does not run: `adb start-server`, and look again"
+        return "adb's server does not run: `edgeflare devices check adb://` starts it"
     if profile.serial is None:
         return f"{len(phones)} attached" if phones else "none attached"
     state = next(
