@@ -8,19 +8,21 @@ from functools import partial
 from importlib.util import find_spec
 
 import pytest
+from msgspec.structs import replace
 
 from called_commands import empty_figures
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.release import cost, field, layer_faults, near, operator_conformance
+from edgeflare.release import cost, field, layer_faults, mend, near, operator_conformance
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
 from edgeflare.repair.fitting import weight_rounding
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging import judgement_inputs
 from edgeflare.repair.judging.judgement_inputs import judged_sets
 from edgeflare.repair.repair_candidate import CandidatePlan
+from edgeflare.repair.repair_cost import NO_LIMIT
 from edgeflare.repair.repair_methods import candidate_plans
-from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_request import DEFAULT_REQUEST, RepairRequest
 from edgeflare.repair.shifts import shift_candidate
 
 LAYER_INPUTS = 10
@@ -31,8 +33,8 @@ LAYER_INPUTS = 10
 def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
     """Have repairs take a seventh of the inputs, which is enough for a gain to be sure.
 
-    Latencies are rough: nobody may look at their figures, or choose by them. Shifts are
-    cross-validated on two splits of the inputs.
+    Latencies are rough: nobody may look at their figures, or choose by them, and a check's repair
+    may take any. Shifts are cross-validated on two splits of the inputs.
 
     Args:
         judged: inputs to judge by.
@@ -49,6 +51,8 @@ def brief_repairs(judged: int = 240, fitted: int = 100) -> Iterator[None]:
         patch.setattr(repair_cost, "LEAST_SECONDS", 0.05)
         patch.setattr(repair_cost, "MOST_SECONDS", 0.05)
         patch.setattr(repair_cost, "LONGER", 1)
+        any_time = replace(DEFAULT_REQUEST, max_latency=NO_LIMIT)
+        patch.setattr(mend, "DEFAULT_REQUEST", any_time)
         patch.setattr(shift_candidate, "SPLITS", 2)
         if find_spec("jax") is not None:
             patch.setattr("edgeflare.repair.fitting.distillation.MOST_STEPS", 2)
