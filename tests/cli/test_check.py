@@ -384,6 +384,7 @@ def test_so_many_of_a_large_set_are_taken_and_may_be_too_few_to_decide(
     said = call_here("check", EXAMPLE, *few, "--undecided", "pass")
     assert said.code == 0, said.err
     assert "Undecided. 5 inputs cannot decide anything" in said.out
+    assert document(tmp_path / "out").notes[-1].startswith("at most 5 inputs are taken; --limit")
     assert call_here("check", EXAMPLE, *few, "--overwrite").code == 1
 
 

@@ -89,8 +89,14 @@ class PairCheck:
             asked=known,
             stopped_by=stopped_by,
             seconds=round(self.before + time.monotonic() - self.began, 3),
-            notes=self.pair.notes,
+            notes=(*self.pair.notes, *self._taken(figures)),
         )
+
+    def _taken(self, figures: CheckFigures) -> tuple[str, ...]:
+        """Return a note where as many inputs were taken as are without a limit of the user's."""
+        if self.request.limit or figures.data is None or figures.data.of < MOST_INPUTS:
+            return ()
+        return (f"at most {MOST_INPUTS:,} inputs are taken; --limit takes another number",)
 
     @property
     def most_inputs(self) -> int:
