@@ -11,10 +11,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CALLERS = {
     "CampaignContext": {"campaign/campaign_record"},  # who sets a campaign up
-    "run_chains": {"campaign/chain_journal", "repair/shifts/boundary_set"},  # has chains run
+    "run_chains": {"campaign/chain_journal"},  # has chains run
     "stream": {  # who evaluates batches of known inputs
         *("campaign/input_evaluation", "campaign/pair_panel"),
         *("survey/phases/host_phase", "survey/phases/device_phase"),
+        "repair/shifts/boundary_set",
     },
 }
 

@@ -251,7 +251,7 @@ def test_a_gate_that_searched_nothing_does_not_pass(
     fail_on: str, code: int, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    limits = ("--first", "4", "--total-time", "1e-6", "--fail-on", fail_on)
+    limits = ("--first", "4", "--total-time", "0.000001s", "--fail-on", fail_on)
     said = call_here("search", EXAMPLE, *limits, "--out", run)
     assert said.code == code
     complaint = "--total-time 1e-06 ended before the search from any of 4 seeds did"

@@ -96,7 +96,7 @@ ELSEWHERE: Mapping[str, str] = {
 BRIEFER: Mapping[str, str] = {
     "--out runs/verdict": "--limit 20 --no-near --out runs/verdict",
     "limit=60": "limit=20",
-    "limit=80": "limit=20, near=False",
+    "limit=80": "limit=20",
     "check examples/fashion_lenet4 --limit 60": (
         "check examples/fashion_lenet4 --limit 20 --no-near"
     ),
