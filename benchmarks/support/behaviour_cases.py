@@ -116,7 +116,7 @@ def _whole_case(pair: Path) -> Case:
         (
             _search(pair, *VARIANTS["refined"], "--first", "40"),
             ("explain", run),
-            ("inspect", run, "--inputs", "32"),
+            ("inspect", run, "--max-inputs", "32"),
             ("replay", run, "--out", "{out}/replay", "--fail-on", "any"),
             ("report", run, *FILES),
             ("repair", run, "--method", "shifts", "--out", "{out}/repair", "--rounds", "2"),

@@ -208,7 +208,7 @@ def _search_and_explain() -> int:
 
 def _search_and_inspect() -> int:
     """Inspect a run that a stranger may have made of the pair."""
-    return call_command(_BEFORE) or call_command(("inspect", "run", "--inputs", "80"))
+    return call_command(_BEFORE) or call_command(("inspect", "run", "--max-inputs", "80"))
 
 
 _ON_IMAGES = (*_DRY, "--seeds", "images", "--resize", "stretch")

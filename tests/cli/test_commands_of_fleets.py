@@ -304,7 +304,7 @@ def test_a_survey_on_a_fleet_is_that_of_one_device(tmp_path: Path, attempts: Att
     assert (out / "survey.json").read_bytes() != made
 
 
-BRIEF = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
+BRIEF = ("--behaviour", "error", "--max-inputs", "100", "--precision", ".9")
 
 
 @pytest.mark.whitebox

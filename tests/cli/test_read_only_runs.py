@@ -84,7 +84,7 @@ def test_runs_are_read_from_a_folder_that_cannot_be_written(
 @pytest.mark.whitebox
 def test_what_is_inspected_where_nothing_can_be_written_is_lost_in_a_line(runs: Path) -> None:
     before = kept(runs)
-    brief = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
+    brief = ("--behaviour", "error", "--max-inputs", "100", "--precision", ".9")
     (said,) = where_its_disk_is_full(runs, ("inspect", runs / "ended", *brief))
     assert said.code == 3
     (line,) = (one for one in said.err.splitlines() if one.startswith("edgeflare: "))

@@ -140,7 +140,7 @@ def write_inspected(folder: Path, made: Path) -> None:
     pytest.importorskip("jax", reason="needs the extra whitebox")
     run = folder / "out" / "run"
     shutil.copytree(made / "out" / "run", run)
-    brief = ("--behaviour", "error", "--inputs", "100", "--precision", ".9")
+    brief = ("--behaviour", "error", "--max-inputs", "100", "--precision", ".9")
     said = said_of(made / "given", ("inspect", run, *brief), ("report", run, "--html"))
     (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
 
