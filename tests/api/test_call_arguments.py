@@ -33,6 +33,7 @@ EXAMPLE = EXAMPLES / "fashion_lenet4"
         ("check", {"overwrite": True, "resume": True}, "resume goes on with"),
         ("search", {"overwrite": True, "resume": True}, "resume goes on with"),
         ("search", {"rng_seed": None}, "rng_seed=None: expected a whole number of 0 or more"),
+        ("search", {"rng_seed": 2**60}, "expected a whole number from 0 to 9007199254740991"),
         ("search", {"shrink": None}, "shrink=None: expected a whole number of 0 or more"),
         ("search", {"min_strength": None}, "min_strength=None: expected a number from 0 to 1"),
         ("search", {"strategy": 3}, "strategy=3: expected a string"),

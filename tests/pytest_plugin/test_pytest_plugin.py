@@ -183,6 +183,7 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
         ({"total_queries": 1, "limit": 2}, "total_queries=1 is less than one for each of 2 seeds"),
         ({"total_time": math.nan}, "total_time=nan: expected a number of seconds above 0"),
         ({"total_time": "1 h"}, "total_time='1 h': expected a number of seconds above 0"),
+        ({"total_time": True}, "total_time=True: expected a number of seconds above 0"),
         ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
         ({"within": -1}, "within=-1: expected a number of 0 or more"),
         ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),

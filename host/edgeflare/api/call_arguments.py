@@ -36,6 +36,8 @@ def whole_number(name: str, value: object, least: int) -> int:
         number = int(value)
         if least <= number <= MOST:
             return number
+        if number > MOST:
+            raise UserError(f"{name}={value!r}: expected a whole number from {least} to {MOST}")
     raise UserError(f"{name}={value!r}: expected a whole number of {least} or more")
 
 

@@ -192,7 +192,8 @@ class Plan:
             if bound is None and key in _OPEN:
                 continue
             kinds = int if key in _WHOLE else (int, float)
-            if not (isinstance(bound, kinds) and isfinite(bound) and bound > 0):
+            is_number = isinstance(bound, kinds) and not isinstance(bound, bool)
+            if not (is_number and isfinite(bound) and bound > 0):
                 what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
                 option = f"--{key.replace('_', '-')}"
                 raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
