@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -63,20 +63,16 @@ class ChainAnswer(NamedTuple):
     evaluated: EvaluatedQuery
 
 
-class ChainRecord:
-    """The record of the chains' answers; this base class keeps none and adds no queries."""
+class ChainRecord(Protocol):
+    """The record of the chains' answers."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context inside which all that is written is kept or lost together."""
-        return nullcontext()
 
     def further_queries(
-        self,
-        queries: Sequence[Query],  # noqa: ARG002 - for records that ask more
-        seed_ids: Sequence[int],  # noqa: ARG002
+        self, queries: Sequence[Query], seed_ids: Sequence[int]
     ) -> tuple[list[Query], list[int]]:
         """Return queries to add to a batch, such as canaries, and the seed of each."""
-        return [], []
 
     def write(self, answers: Sequence[ChainAnswer], further: Sequence[EvaluatedQuery]) -> None:
         """Keep the answers of a batch, and those to its added queries."""
