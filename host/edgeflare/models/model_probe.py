@@ -117,12 +117,8 @@ class HostProbe:
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         """Run the model once; see `Probe`."""
-        try:
-            batch = self._model.run(packed(inputs), 1)
-        except WorkerLost as lost:
-            raise InfrastructureError(f"a worker process died: {lost}") from lost
-        if batch.failures:
-            failure = batch.failures[0]
+        batch = self._answered(packed(inputs), 1)
+        for failure in batch.failures:
             raise ProbeFailed(f"{failure.kind}: {failure.detail}")
         return unpacked(batch.outputs, self._specs)
 
@@ -143,19 +139,20 @@ class HostProbe:
         step = max(1, _BYTES_AT_ONCE // (self._model.input_bytes + self._model.output_bytes))
         for begin in range(0, count, step):
             some = slice(begin, min(begin + step, count))
-            batch = self._answered(packed_rows([values[some] for values in inputs]), some)
+            batch = self._answered(
+                packed_rows([values[some] for values in inputs]), some.stop - begin
+            )
+            for failure in batch.failures:
+                at = begin + failure.index
+                raise ProbeFailed(f"input {at}: {failure.kind}: {failure.detail}")
             rows = np.frombuffer(batch.outputs, np.uint8).reshape(some.stop - begin, -1)
             yield some, unpacked_rows(rows, self._specs)
 
-    def _answered(self, payload: bytes, some: slice) -> Batch:
+    def _answered(self, payload: bytes, count: int) -> Batch:
         try:
-            batch = self._model.run(payload, some.stop - some.start)
+            return self._model.run(payload, count)
         except WorkerLost as lost:
             raise InfrastructureError(f"a worker process died: {lost}") from lost
-        for failure in batch.failures:
-            at = some.start + failure.index
-            raise ProbeFailed(f"input {at}: {failure.kind}: {failure.detail}")
-        return batch
 
     def close(self) -> None:
         """End the worker process."""
