@@ -25,7 +25,7 @@ class BriefHelp(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments, with `--help-all` where something is left out."""
         params: list[Any] = list(super().get_params(ctx))
-        named = {getattr(one, "rich_help_panel", None) for one in params}
+        named = {getattr(param, "rich_help_panel", None) for param in params}
         if panels := [panel for panel in _PANELS if panel in named]:
             params.append(_help_all(self.get_help_option(ctx), panels))
         return params
@@ -34,18 +34,18 @@ class BriefHelp(TyperCommand):
         """Write the help, without the further options unless `--help-all` asks for them."""
         params: list[Any] = list(self.params)
         further = [
-            one
-            for one in params
-            if getattr(one, "rich_help_panel", None) in _PANELS and not one.hidden
+            param
+            for param in params
+            if getattr(param, "rich_help_panel", None) in _PANELS and not param.hidden
         ]
         shown = bool(ctx.meta.get(_ALL))
-        for one in further:
-            one.hidden = not shown
+        for param in further:
+            param.hidden = not shown
         try:
             super().format_help(ctx, formatter)
         finally:
-            for one in further:
-                one.hidden = False
+            for param in further:
+                param.hidden = False
 
 
 def _help_all(of_help: Any, panels: list[str]) -> Any:

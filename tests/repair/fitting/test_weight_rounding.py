@@ -334,7 +334,7 @@ def test_layers_are_rounded_with_more_inputs_where_there_are_more(
 def test_a_part_of_the_positions_rounds_as_well(
     fitted: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight_rounding, "_MOST_ROWS", 100 * FITTED_WITH)
+    monkeypatch.setattr(weight_rounding, "_MOST_POSITIONS", 100 * FITTED_WITH)
     thinned, network = fit_rounding(_example(), untold), _example(others=True)
     every, some = _layer_errors(network, fitted), _layer_errors(network, thinned)
     assert every != some

@@ -46,10 +46,11 @@ MOST_INPUTS = 1600
 chance: ResNet-8's error of the lead that comes from its weights is .075 then, and .059 so."""
 
 _POSITIONS = 2**19
-"""Positions of a layer's output, over all inputs, beyond which it is rounded with fewer of them."""
+"""Positions of a layer's output, over all inputs, beyond which it is rounded with fewer inputs."""
 
-_MOST_ROWS = 2**17
-"""Positions beyond which some are left out: neighbours among them have nearly the same inputs."""
+_MOST_POSITIONS = 2**17
+"""Positions, over the inputs that a layer is rounded with, beyond which some are left out:
+neighbours have nearly the same inputs."""
 
 _CAPTURED_AT_ONCE = 32
 """Inputs of a float network whose intermediate tensors are in memory at once."""
@@ -255,7 +256,7 @@ def _stride(graph: Graph, operator: int, count: int) -> int:
     """
     output = graph.tensors[graph.operators[operator].outputs[0]]
     positions = count * (output.size // output.shape[-1])
-    return -(-positions // _MOST_ROWS) | 1
+    return -(-positions // _MOST_POSITIONS) | 1
 
 
 def _in_parts(graph: Graph, operator: int, count: int) -> Iterator[slice]:

@@ -42,8 +42,9 @@ AT_ONCE = 128
 """Searches that are told answers together at most; they find about 900 inputs."""
 
 _FOUND = 12
-"""Inputs that a search finds, more than which few do where decisions have borders, and fewer than
-which none where all count."""
+"""Inputs near the boundary that each search is taken to find, by which no more searches are opened
+than a small set needs. Few find more of classes; of values, where each output counts, none finds
+fewer."""
 
 _TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
 """Returns the twin's answers to inputs, given the positions of their seeds."""
