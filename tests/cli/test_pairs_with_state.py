@@ -171,6 +171,12 @@ def test_pairs_of_other_domains_or_tasks_are_no_bench_and_no_rank(
     assert not (tmp_path / "out").exists()
 
 
+UNREFINED = (
+    *("--first", "4", "--max-queries", "200", "--device", "emulated-xnnpack"),
+    *("--shrink", "0", "--fail-on", "none"),
+)
+"""Options of a search whose findings only have to be there."""
+
 RECONSTRUCTION = """\
 original = "original.tflite"
 compressed = "compressed.tflite"
@@ -211,17 +217,7 @@ def test_explain_asks_the_arms_as_the_search_did(
 ) -> None:
     """The second has 12^4 joint decisions, which the document numbers anew."""
     pair, run = write(tmp_path / "pair"), tmp_path / "run"
-    options = (
-        "--first",
-        "4",
-        "--max-queries",
-        "200",
-        "--device",
-        "emulated-xnnpack",
-        "--shrink",
-        "0",
-    )
-    completed("search", pair, "--fail-on", "none", *options, "--out", run)
+    completed("search", pair, *UNREFINED, "--out", run)
     assert deviations(run)
 
     completed("explain", run)
@@ -236,17 +232,7 @@ def test_the_script_of_a_reconstruction_has_what_the_input_was_before_it_was_qua
     tmp_path: Path,
 ) -> None:
     pair, run = write_reconstruction_pair(tmp_path / "pair"), tmp_path / "run"
-    options = (
-        "--first",
-        "4",
-        "--max-queries",
-        "200",
-        "--device",
-        "emulated-xnnpack",
-        "--shrink",
-        "0",
-    )
-    completed("search", pair, "--fail-on", "none", *options, "--out", run)
+    completed("search", pair, *UNREFINED, "--out", run)
     seed_id, *_ = found = deviations(run)
     call_here("replay", run, "--out", tmp_path / "again")
     assert deviations(tmp_path / "again").keys() == found.keys()
