@@ -6,10 +6,11 @@
 Both draw the same mutants by the seed, as many from each room. `probe` runs the tests, with a
 probe in the place of each mutant, and adds to what it kept which tests pass there, in whatever
 process. `run` makes one mutant after the other and runs against each the tests that pass there,
-those of its room and the quickest first: what took half a minute, and for a minute at most. It goes
-on where it was stopped, and `--part 1/2` does each second one, for two clones at the same time. The
-table has the mutants that survive by room; `OUT/mutants-SEED.jsonl` has each one with its place and
-text.
+those of its room and the quickest first, until they have taken half a minute of processor time,
+whatever else the machine does; a test that takes another half is stopped with all. It goes on where
+it was stopped, and `--part 1/2` does each second one, for two clones at the same time. The
+table has what became of the mutants by room; `OUT/mutants-SEED.jsonl` has each one with its place
+and text.
 
 It changes files where they lie: run it in a clone of its own. Words after `--` go to the pytest of
 `probe`, such as files or `-m 'not system'`.
@@ -35,8 +36,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).with_name("support")))
+
+from process_tree import look_at
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = {
@@ -45,7 +51,13 @@ SOURCES = {
     "operators": ROOT / "operators" / "edgeflare_operators",
 }
 LONGEST = 60.0
-"""Seconds that the tests of a mutant may take together."""
+"""Processor seconds that the tests of a mutant may take together; no test begins after half."""
+
+IDLE = 600.0
+"""Seconds after which tests that wait for something are stopped."""
+
+MOST_TESTS = 200
+"""Tests that are named to pytest, which collects all of them before the first."""
 
 MIRRORED = {"host": "tests", "agent": "tests/agent", "operators": "tests/operators"}
 """Where the tests of a source are, for what is executed before the first test."""
@@ -315,7 +327,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _tests_of(mutant: Mutant, executed: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Return the tests that pass at a mutant, as time allows: the room's own, the quickest first.
+    """Return tests that pass at a mutant, at most `MOST_TESTS`: the room's own, the quickest first.
 
     Args:
         mutant: one of those that were probed.
@@ -336,15 +348,9 @@ def _tests_of(mutant: Mutant, executed: Mapping[str, Any]) -> tuple[list[str], i
     for test, spent in seconds.items():
         of_files[test.partition("::")[0]] += spent
     lasting = {test: seconds.get(test, of_files[test]) for test in tests if test}
-    chosen: list[str] = []
-    spent = 0.0
     own = _tests_of_room(mutant)
-    for test in sorted(lasting, key=lambda one: (not one.startswith(own), lasting[one], one)):
-        spent += lasting[test]
-        if spent > LONGEST / 2 and chosen:
-            break
-        chosen.append(test)
-    return chosen, len(lasting) - len(chosen)
+    ordered = sorted(lasting, key=lambda test: (not test.startswith(own), lasting[test], test))
+    return ordered[:MOST_TESTS], len(ordered[MOST_TESTS:])
 
 
 def _tests_of_room(mutant: Mutant) -> str:
@@ -377,22 +383,25 @@ def _verdict(tests: Sequence[str]) -> tuple[str, float]:
     """Run tests until one fails, and say what became of the mutant, and in how many seconds."""
     if not tests:
         return "not executed", 0.0
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    places = os.pathsep.join(map(str, (_PROBES, ROOT / "benchmarks" / "support")))
     started = time.monotonic()
-    process = subprocess.Popen(
-        words,
+    process = psutil.Popen(
+        [*words, "-p", "pytest_budget", *tests],
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": places, "BUDGET_OF_MUTANT": str(LONGEST / 2)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    try:
-        code = process.wait(LONGEST)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return "timed out", LONGEST
-    return "survived" if code == 0 else "killed", time.monotonic() - started
+    while process.poll() is None:
+        spent, _ = look_at(process)
+        if spent > LONGEST or time.monotonic() - started > IDLE:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return "timed out", time.monotonic() - started
+        time.sleep(0.2)
+    return "killed" if process.returncode else "survived", time.monotonic() - started
 
 
 def _print_table(found: Sequence[Mapping[str, Any]]) -> None:

@@ -39,14 +39,15 @@ def run(command: Sequence[str], errors: IO[str]) -> TreeCost:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
     first, cpu, memory = psutil.Process(process.pid), 0.0, 0
     while process.poll() is None:
-        seen, held = _looked_at(first)
+        seen, held = look_at(first)
         # The time of a process that has ended is its parent's, who is one of them.
         cpu, memory = max(cpu, seen), max(memory, held)
         time.sleep(_EVERY)
     return TreeCost(process.returncode, cpu, memory)
 
 
-def _looked_at(first: psutil.Process) -> tuple[float, int]:
+def look_at(first: psutil.Process) -> tuple[float, int]:
+    """Return the processor seconds and the resident bytes of a process and all below it."""
     cpu, memory = 0.0, 0
     try:
         processes = [first, *first.children(recursive=True)]
