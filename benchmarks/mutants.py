@@ -53,7 +53,7 @@ SOURCES = {
 LONGEST = 60.0
 """Processor seconds that the tests of a mutant may take together; no test begins after half."""
 
-IDLE = 600.0
+IDLE = 300.0
 """Seconds after which tests that wait for something are stopped."""
 
 MOST_TESTS = 200

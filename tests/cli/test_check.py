@@ -19,6 +19,7 @@ import pytest
 
 from brief_commands import LAYER_INPUTS, brief_checks, brief_repairs, only
 from called_commands import EXAMPLES, call_here, refused
+from edgeflare.api.check import ShownCheck
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.tflite_graph import Graph
@@ -541,13 +542,24 @@ def test_a_further_device_that_refuses_the_model_is_named(tmp_path: Path) -> Non
     assert found.sentence.startswith("Not all is known: emulated-micro refuses the model")
 
 
-def test_several_devices_are_each_judged(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_several_devices_are_each_judged_and_each_is_kept_before_the_next_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, show = tmp_path / "out", ShownCheck.begun
+    kept: dict[str, list[str]] = {}
+
+    def begun(self: ShownCheck, name: str, about: float | None, most: float) -> None:
+        known = document(out).figures.devices if (out / "check.json").exists() else ()
+        kept[name] = [figures.decisions.device for figures in known]
+        show(self, name, about, most)
+
+    monkeypatch.setattr(ShownCheck, "begun", begun)
     devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
     said = call_here("check", EXAMPLE, *FEWER, *devices, "--out", out)
     assert said.code == 0, said.err
     names = [one.decisions.device for one in document(out).figures.devices]
     assert names == ["emulated-xnnpack", "emulated-builtin"]
+    assert [kept[f"answers of {name}"] for name in names] == [[], names[:1]]
     gates = [one.device for one in document(out).gates if one.name == "accuracy-drop"]
     assert gates == names
 

@@ -276,6 +276,12 @@ def test_outputs_that_do_not_fit_are_listed(refusal: Callable[..., str]) -> None
     assert "outputs names 1" in refusal(one.decoder, detector_outputs_of(BOXES, SCORES))
     post = Detection(decoding="postprocess")
     assert "TFLite_Detection" in refusal(post.decoder, detector_outputs_of(*POST[:3]))
+    for short, shape in (1, (1, 2)), (2, (1, 2)), (3, (2,)):
+        outputs = [
+            replace(tensor, shape=shape) if at == short else tensor
+            for at, tensor in enumerate(POST)
+        ]
+        assert "classes (1, n)" in refusal(post.decoder, detector_outputs_of(*outputs))
     objects = Detection(decoding="objects")
     assert "(1, 44, 6)" not in refusal(objects.decoder, detector_outputs_of(SCORES))
 

@@ -343,3 +343,10 @@ def test_masks_of_many_runs_are_shown_with_fewer_pixels() -> None:
     assert sum(map(len, known)) <= 2 * MOST_RUNS
     assert all(sum(one[1::2]) == rows * columns for one in known)
     assert len(mask_runs(noise[0])) > 60_000
+
+
+def test_a_mask_of_slightly_too_many_runs_is_shown_with_fewer_pixels() -> None:
+    striped = (np.arange(128) // 22 % 2).astype(np.uint8)
+    mask = np.broadcast_to(striped, (128, 128))
+    assert 2 * MOST_RUNS < len(mask_runs(mask)) < 3 * MOST_RUNS
+    assert runs_to_show((128, 128), {"device": mask})[:2] == (96, 96)
