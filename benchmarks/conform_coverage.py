@@ -23,16 +23,14 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.conform.drafts.baselines.memo_drawing import (
+    DRAWN_SEEDS,
     MemoDrawing,
     SeedSelection,
-    metropolis_hastings,
-    unguided,
-)
-from edgeflare.conform.drafts.baselines.seed_models import (
-    DRAWN_SEEDS,
     drawn_seeds,
+    metropolis_hastings,
     model_seeds,
     reduced,
+    unguided,
 )
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.cells import chosen_cells

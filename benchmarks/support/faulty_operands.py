@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import Quantization, Values
-from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.activation_tensors import Operand
 from operator_run import OperatorRun
 
 Answer = list[Values]

@@ -15,7 +15,7 @@ from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operand import OPERAND_STYLES
+from edgeflare.conform.specification.activation_tensors import OPERAND_STYLES
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import (
     Choice,

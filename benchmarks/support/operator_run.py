@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.specification.activation_tensors import Operand
 from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.verdict.exact_rows import row_operands
 
 Steps = NDArray[np.float64]

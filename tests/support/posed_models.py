@@ -6,7 +6,7 @@ import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
-from edgeflare.conform.specification.operand import operand_values
+from edgeflare.conform.specification.activation_tensors import operand_values
 
 ROWS = 3
 

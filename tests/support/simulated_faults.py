@@ -15,9 +15,9 @@ from drafting import fresh
 from edgeflare.conform.drafts.cells import Cell, cell_parameters
 from edgeflare.conform.findings.finding_evidence import Observation
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
-from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.refinement import proposals
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

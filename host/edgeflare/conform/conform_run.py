@@ -10,9 +10,9 @@ from typing import Final, Protocol
 import msgspec
 import numpy as np
 
-from edgeflare.conform.drafts.baselines.memo_drawing import MemoDrawing
-from edgeflare.conform.drafts.baselines.seed_models import (
+from edgeflare.conform.drafts.baselines.memo_drawing import (
     DRAWN_SEEDS,
+    MemoDrawing,
     drawn_seeds,
     model_seeds,
     reduced,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import binary, check_sound, few_cells, fresh, relu, relu_chain
-from edgeflare.conform.drafts.baselines.seed_models import blocks, reduced
+from edgeflare.conform.drafts.baselines.memo_drawing import blocks, reduced
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs, example_pair
 from edgeflare.conform.drafts.coverage import node_buckets
 from edgeflare.conform.drafts.draft import (
@@ -26,7 +26,7 @@ from edgeflare.conform.drafts.draft import (
 )
 from edgeflare.conform.drafts.model_reading import read_operators
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Quantization, Values
-from edgeflare.conform.specification.operand import operand_values
+from edgeflare.conform.specification.activation_tensors import operand_values
 from kernel_rows import kernel_answers
 
 MODEL = Path(__file__).parents[3] / "examples" / "face_detection" / "compressed.tflite"

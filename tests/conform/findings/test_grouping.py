@@ -19,8 +19,8 @@ from edgeflare.conform.findings.finding_evidence import (
     passes,
 )
 from edgeflare.conform.findings.grouping import FindingGroup, grouped
-from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.operators.operator_catalogue import known_operators
+from edgeflare.conform.rounds.refinement import proposals
 from edgeflare.conform.specification.parameter import number
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from simulated_faults import SimulatedFault, agreement, drawn_fault, observed, refined

@@ -20,8 +20,7 @@ from edgeflare.conform.operators.one_input_operator import OneInputOperator
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.operators.pools import AVERAGE_POOL, L2_POOL, MAX_POOL
 from edgeflare.conform.operators.window_settings import Window, window_values
-from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
-from edgeflare.conform.specification.operand import Operand
+from edgeflare.conform.specification.activation_tensors import Operand, UnknownOperatorForm
 from edgeflare.conform.specification.parameter import Configuration, Setting
 
 ONES: Setting = (1,) * 5

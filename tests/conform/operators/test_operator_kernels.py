@@ -13,7 +13,7 @@ from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import WEIGHTED_SUMS, known_operators
 from edgeflare.conform.operators.pools import POOLS
-from edgeflare.conform.specification.operand import OperandStyle
+from edgeflare.conform.specification.activation_tensors import OperandStyle
 from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.conform.verdict.exact_rows import one_exact
 from edgeflare.conform.verdict.right_values import RightValues, allowance

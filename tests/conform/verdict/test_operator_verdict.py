@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, Quantization
+from edgeflare.conform.specification.activation_tensors import (
+    OPERAND_STYLES,
+    Operand,
+    operand_values,
+)
 from edgeflare.conform.specification.exact_answer import ExactAnswer, bits, reals, steps
-from edgeflare.conform.specification.operand import OPERAND_STYLES, Operand, operand_values
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged

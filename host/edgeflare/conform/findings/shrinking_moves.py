@@ -24,7 +24,7 @@ from edgeflare.conform.drafts.draft_mutation import kept_nodes
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operand import OperandStyle
+from edgeflare.conform.specification.activation_tensors import OperandStyle
 from edgeflare.conform.specification.parameter import Configuration, OperatorParameter, Setting
 
 _FRESH_STYLES: tuple[OperandStyle, ...] = ("uniform", "extreme")

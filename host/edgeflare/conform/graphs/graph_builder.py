@@ -18,7 +18,7 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operand import OperandStyle, operand_values
+from edgeflare.conform.specification.activation_tensors import OperandStyle, operand_values
 
 _STYLES: Final[tuple[OperandStyle, ...]] = ("uniform", "uniform")
 """Values of the two rows that a graph is given: each row is an invocation, the second of which

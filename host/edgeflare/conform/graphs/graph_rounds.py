@@ -19,7 +19,7 @@ from edgeflare.conform.graphs.graph_verdict import TURNS, Invocation, JudgedGrap
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.record.conform_document import TriedGraphs
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.specification.operand import operand_values
+from edgeflare.conform.specification.activation_tensors import operand_values
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.errors import UserError
 from edgeflare.record.journal import reporting_damage

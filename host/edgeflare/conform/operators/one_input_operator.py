@@ -14,6 +14,10 @@ from edgeflare.conform.specification.activation_tensors import (
     INT8,
     INT16,
     UINT8,
+    Operand,
+    Operands,
+    Options,
+    Results,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.exact_answer import ExactAnswer, ExactAnswers
@@ -24,7 +28,6 @@ from edgeflare.conform.specification.model_parts import (
     Place,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operand, Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 
 from edgeflare.conform.operators.aggregation.aggregate_operator import AggregateOperator
-from edgeflare.conform.operators.aggregation.last_axis import NORMALIZATIONS, SOFTMAXES, TOP_VALUES
-from edgeflare.conform.operators.aggregation.one_axis import ONE_AXIS
+from edgeflare.conform.operators.aggregation.one_axis import (
+    NORMALIZATIONS,
+    ONE_AXIS,
+    SOFTMAXES,
+    TOP_VALUES,
+)
 from edgeflare.conform.operators.aggregation.reductions import REDUCTIONS
 from edgeflare.conform.operators.aggregation.resizing import RESIZINGS
 from edgeflare.conform.operators.elementwise.binary_operators import BINARY_OPERATORS, SUM_OF_MANY

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.one_input_operator import Answers, OneInputOperator
-from edgeflare.conform.operators.weighted_sums.sum_answer import ACTIVATION, clamp_limits, clamped
+from edgeflare.conform.operators.weighted_sums.sum_answer import ACTIVATION, clamped
 from edgeflare.conform.operators.window_settings import (
     Window,
     Work,
@@ -25,8 +25,9 @@ from edgeflare.conform.operators.window_settings import (
     windows_fault,
     windows_of,
 )
-from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8
+from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8, Operand
 from edgeflare.conform.specification.exact_answer import (
+    ACTIVATION_LIMITS,
     EPSILON,
     ExactAnswer,
     bits,
@@ -35,7 +36,6 @@ from edgeflare.conform.specification.exact_answer import (
     sum_slack,
 )
 from edgeflare.conform.specification.model_parts import OptionOf, SizeOf
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.specification.parameter import Configuration, Setting, Settings, whole, word
 
@@ -115,7 +115,7 @@ def _largest(settings: Configuration, data: Operand, result: GraphValue) -> Exac
         return reals(clamped(values.max(axis=_KERNEL_AXES, initial=-np.inf), activation))
     ends = np.iinfo(dtype)
     values = window_values(data.raw.astype(np.int64), windows, ends.min)
-    limits = np.asarray(clamp_limits(activation)) / known.scales[0]
+    limits = np.asarray(ACTIVATION_LIMITS[activation]) / known.scales[0]
     # Kernels round halves away from zero.
     rounded = np.copysign(np.floor(np.abs(limits) + 0.5), limits) + known.zero_point
     low, high = np.clip(rounded, ends.min, ends.max)

@@ -27,7 +27,7 @@ from edgeflare.conform.execution.packing_arm import run_padded
 from edgeflare.conform.graphs.graph_verdict import judge_wholes
 from edgeflare.conform.operator_graph import OperatorGraph, Values
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.operand import OPERAND_STYLES
+from edgeflare.conform.specification.activation_tensors import OPERAND_STYLES
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,14 @@ from numpy.typing import NDArray
 AnswerKind = Literal["bits", "steps", "reals"]
 """How an answer is held to the exact one: "bits", equal as it stands; "steps", a quantized answer,
 by the step that the exact real value lies in; "reals", a float, by its distance."""
+
+ACTIVATION_LIMITS: Mapping[str, tuple[float, float]] = {
+    "NONE": (-np.inf, np.inf),
+    "RELU": (0.0, np.inf),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU6": (0.0, 6.0),
+}
+"""The limits that fused activations put on real values."""
 
 EPSILON = float(np.finfo(np.float32).eps)
 """The rounding of one float32 operation, relative."""

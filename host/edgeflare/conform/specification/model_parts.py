@@ -11,11 +11,13 @@ import numpy as np
 from edgeflare.conform.operator_graph import GraphValue, Option, Values
 from edgeflare.conform.specification.activation_tensors import (
     DTYPES,
+    Operands,
+    Options,
+    Results,
     UnknownOperatorForm,
     quantization_parameters,
     quantization_settings,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Results
 from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Setting
 from edgeflare.conform.specification.whole_numbers import whole_numbers
 

@@ -12,8 +12,13 @@ from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Option, 
 from edgeflare.conform.specification.activation_tensors import (
     DTYPES,
     TYPES,
+    Operands,
+    OperandStyle,
+    Options,
+    Results,
     UnknownOperatorForm,
     activation,
+    operand_values,
     quantization_settings,
     type_of,
 )
@@ -24,13 +29,6 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     SizeOf,
     quantization_places,
-)
-from edgeflare.conform.specification.operand import (
-    Operands,
-    OperandStyle,
-    Options,
-    Results,
-    operand_values,
 )
 from edgeflare.conform.specification.parameter import (
     Configuration,

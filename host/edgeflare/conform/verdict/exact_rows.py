@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import OperatorGraph, Values
+from edgeflare.conform.specification.activation_tensors import Operand
 from edgeflare.conform.specification.exact_answer import ExactAnswer
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 _LARGEST = 1e15

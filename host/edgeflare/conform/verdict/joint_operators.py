@@ -25,9 +25,8 @@ from edgeflare.conform.operator_graph import (
     Values,
 )
 from edgeflare.conform.operators.operator_catalogue import known_operators
-from edgeflare.conform.specification.activation_tensors import UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import Operand, UnknownOperatorForm
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
 from edgeflare.conform.verdict.exact_rows import usual_rows
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement

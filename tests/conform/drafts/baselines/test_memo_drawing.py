@@ -16,11 +16,12 @@ from edgeflare.conform.drafts.baselines.memo_drawing import (
     SeedSelection,
     changed_modes,
     changed_shapes,
+    drawn_seeds,
     metropolis_hastings,
+    model_seeds,
     special_input,
     unguided,
 )
-from edgeflare.conform.drafts.baselines.seed_models import drawn_seeds, model_seeds
 from edgeflare.conform.drafts.baselines.structure_mutations import (
     added_layers,
     added_reshaping_layers,

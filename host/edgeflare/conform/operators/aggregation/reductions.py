@@ -21,6 +21,7 @@ from edgeflare.conform.specification.activation_tensors import (
     INT32,
     INT64,
     UINT8,
+    Operand,
 )
 from edgeflare.conform.specification.exact_answer import (
     EPSILON,
@@ -31,7 +32,6 @@ from edgeflare.conform.specification.exact_answer import (
     sum_slack,
 )
 from edgeflare.conform.specification.model_parts import ConstantOf, OptionOf
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

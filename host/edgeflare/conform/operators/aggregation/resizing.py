@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from edgeflare.conform.operator_graph import GraphValue
 from edgeflare.conform.operators.aggregation.aggregate_operator import AggregateOperator
 from edgeflare.conform.operators.one_input_operator import Answers
-from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8
+from edgeflare.conform.specification.activation_tensors import FLOAT, INT8, INT16, UINT8, Operand
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
 from edgeflare.conform.specification.model_parts import ItemOf, OptionOf, SizeOf
-from edgeflare.conform.specification.operand import Operand
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

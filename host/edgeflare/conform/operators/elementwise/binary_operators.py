@@ -20,11 +20,14 @@ from edgeflare.conform.specification.activation_tensors import (
     INT32,
     INT64,
     UINT8,
+    Operand,
+    Operands,
+    Options,
+    Results,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswers, reals
 from edgeflare.conform.specification.model_parts import CountOf, ModelParts, ShapeOf
-from edgeflare.conform.specification.operand import Operand, Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,

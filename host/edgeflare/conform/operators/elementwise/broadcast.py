@@ -10,7 +10,7 @@ import numpy as np
 
 from edgeflare.conform.operator_graph import Option, Values
 from edgeflare.conform.operators.elementwise.real_answers import NO_LOSS, Loss
-from edgeflare.conform.specification.operand import Operand, Shape
+from edgeflare.conform.specification.activation_tensors import Operand, Shape
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,

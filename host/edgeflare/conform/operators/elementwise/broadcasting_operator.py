@@ -18,7 +18,7 @@ from edgeflare.conform.operators.elementwise.broadcast import (
     drawn_broadcasts,
     operand_shape,
 )
-from edgeflare.conform.operators.elementwise.real_answers import CLAMPS, answer
+from edgeflare.conform.operators.elementwise.real_answers import answer
 from edgeflare.conform.operators.elementwise.result_scales import (
     drawn_output,
     levels,
@@ -27,12 +27,18 @@ from edgeflare.conform.operators.elementwise.result_scales import (
 from edgeflare.conform.specification.activation_tensors import (
     BOOL,
     QUANTIZED,
+    Operand,
+    Operands,
+    OperandStyle,
+    Options,
+    Results,
     UnknownOperatorForm,
     activation,
+    operand_values,
     quantization_settings,
     type_of,
 )
-from edgeflare.conform.specification.exact_answer import ExactAnswers, bits
+from edgeflare.conform.specification.exact_answer import ACTIVATION_LIMITS, ExactAnswers, bits
 from edgeflare.conform.specification.model_parts import (
     RESULT,
     ModelParts,
@@ -40,14 +46,6 @@ from edgeflare.conform.specification.model_parts import (
     Place,
     ReadFrom,
     quantization_places,
-)
-from edgeflare.conform.specification.operand import (
-    Operand,
-    Operands,
-    OperandStyle,
-    Options,
-    Results,
-    operand_values,
 )
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
@@ -251,7 +249,7 @@ class BroadcastingOperator(OperatorSpecification):
         chosen = function.kind == "order" and result.dtype != "float32"
         if function.kind == "choice" or chosen:
             return (bits(function.of(*(operand.raw for operand in present))),)
-        clamp = CLAMPS[str(options.get("fusedActivationFunction", "NONE"))]
+        clamp = ACTIVATION_LIMITS[str(options.get("fusedActivationFunction", "NONE"))]
         return (answer(function.of, present, result, loss=function.loss, clamp=clamp),)
 
     def operands(
@@ -358,6 +356,6 @@ class BroadcastingOperator(OperatorSpecification):
             levels(activation(type_, (), configuration, role), _SOME_LEVELS)
             for role in self.function.roles
         ]
-        clamp = CLAMPS[str(configuration.get("activation", "NONE"))]
+        clamp = ACTIVATION_LIMITS[str(configuration.get("activation", "NONE"))]
         with np.errstate(all="ignore"):
             return np.clip(self.function.of(*np.meshgrid(*some)), *clamp)

@@ -28,7 +28,11 @@ from edgeflare.conform.specification.activation_tensors import (
     QUANTIZED,
     TYPES,
     UINT8,
+    Operand,
+    OperandStyle,
+    Results,
     UnknownOperatorForm,
+    operand_values,
     single_quantization,
 )
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals
@@ -39,7 +43,6 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operand, OperandStyle, Results, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

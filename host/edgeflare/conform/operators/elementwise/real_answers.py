@@ -8,20 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue, Values
-from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer, bits, reals, steps
-from edgeflare.conform.specification.operand import Operand, Reals
+from edgeflare.conform.specification.activation_tensors import Operand, Reals
+from edgeflare.conform.specification.exact_answer import (
+    ACTIVATION_LIMITS,
+    EPSILON,
+    ExactAnswer,
+    bits,
+    reals,
+    steps,
+)
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALLEST_NORMAL = float(np.finfo(np.float32).tiny)
 """Kernels may take for 0 what is smaller, whether it is read or written."""
-
-CLAMPS: dict[str, tuple[float, float]] = {
-    "NONE": (-np.inf, np.inf),
-    "RELU": (0.0, np.inf),
-    "RELU6": (0.0, 6.0),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-}
-"""The limits that fused activations put on real values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def answer(
     result: GraphValue,
     *,
     loss: Loss = NO_LOSS,
-    clamp: tuple[float, float] = CLAMPS["NONE"],
+    clamp: tuple[float, float] = ACTIVATION_LIMITS["NONE"],
 ) -> ExactAnswer:
     """Return the exact answer of a function.
 
@@ -90,7 +89,7 @@ def _whole(
         values = function(*(operand.real for operand in operands))
     # Sums and products wrap around before an activation limits them.
     known = values.astype(result.dtype)
-    if clamp != CLAMPS["NONE"]:
+    if clamp != ACTIVATION_LIMITS["NONE"]:
         limits = np.iinfo(result.dtype)
         low, high = (np.clip(bound, limits.min, limits.max) for bound in clamp)
         known = np.clip(known, int(low), int(high))

@@ -33,10 +33,12 @@ from edgeflare.conform.specification.activation_tensors import (
     INT64,
     QUANTIZED,
     UINT8,
+    Operand,
+    OperandStyle,
+    operand_values,
 )
 from edgeflare.conform.specification.exact_answer import ExactAnswer
 from edgeflare.conform.specification.model_parts import OptionOf, ShapeOf
-from edgeflare.conform.specification.operand import Operand, OperandStyle, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

@@ -12,7 +12,7 @@ from edgeflare.conform.operators.movement.movement_specification import (
     as_many,
 )
 from edgeflare.conform.operators.movement.reshapes import ALL
-from edgeflare.conform.specification.activation_tensors import BOOL, INT8, INT16
+from edgeflare.conform.specification.activation_tensors import BOOL, INT8, INT16, operand_values
 from edgeflare.conform.specification.model_parts import (
     ColumnOf,
     ConstantOf,
@@ -21,7 +21,6 @@ from edgeflare.conform.specification.model_parts import (
     OptionOf,
     ShapeOf,
 )
-from edgeflare.conform.specification.operand import operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

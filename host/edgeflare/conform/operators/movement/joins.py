@@ -21,6 +21,9 @@ from edgeflare.conform.specification.activation_tensors import (
     INT16,
     INT32,
     UINT8,
+    Operands,
+    Options,
+    Results,
     UnknownOperatorForm,
     activation,
     quantization_parameters,
@@ -39,7 +42,6 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Results
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Configuration,

@@ -23,6 +23,10 @@ from edgeflare.conform.specification.activation_tensors import (
     INT32,
     INT64,
     UINT8,
+    Operands,
+    Options,
+    Results,
+    operand_values,
     single_quantization,
 )
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswers, reals
@@ -36,7 +40,6 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     whole_constant,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Results, operand_values
 from edgeflare.conform.specification.parameter import (
     Choice,
     Configuration,

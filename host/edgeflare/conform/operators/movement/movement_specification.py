@@ -17,18 +17,16 @@ from edgeflare.conform.specification.activation_tensors import (
     INT32,
     INT64,
     TYPES,
-    UnknownOperatorForm,
-    quantization_settings,
-)
-from edgeflare.conform.specification.exact_answer import ExactAnswers, bits
-from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
-from edgeflare.conform.specification.operand import (
     Operands,
     OperandStyle,
     Options,
     Results,
+    UnknownOperatorForm,
     operand_values,
+    quantization_settings,
 )
+from edgeflare.conform.specification.exact_answer import ExactAnswers, bits
+from edgeflare.conform.specification.model_parts import ModelParts, ShapeOf
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.conform.operators.weighted_sums.sum_answer import HALF_STEP, clamped
+from edgeflare.conform.specification.activation_tensors import Reals
 from edgeflare.conform.specification.exact_answer import EPSILON, sum_slack
-from edgeflare.conform.specification.operand import Reals
 
 _FUNCTION_ULP = 8
 """Units in the last place of 1 by which kernels' rational approximations of the logistic function

@@ -29,7 +29,7 @@ from edgeflare.conform.operators.recurrent.recurrent_operator import (
     RecurrentTensor,
     RecurrentTensors,
 )
-from edgeflare.conform.specification.operand import Reals
+from edgeflare.conform.specification.activation_tensors import Reals
 
 INPUT, FORGET, CELL, OUTPUT = range(4)
 _GATES: Final = (INPUT, FORGET, CELL, OUTPUT)

@@ -1,12 +1,17 @@
-"""What RNN and LSTM have in common: a sequence, constant weights, and states that begin at zero."""
+"""What RNN and LSTM have in common: a sequence, constant weights, and states that begin at zero.
+
+In an operator of two directions the backward one begins with the last step. A second sequence is
+multiplied with weights of its own in both directions, or read by the backward direction in place of
+the first.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import sqrt
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +21,11 @@ from edgeflare.conform.operators.window_settings import size_parameter
 from edgeflare.conform.specification.activation_tensors import (
     DYNAMIC,
     FLOAT,
+    Operands,
+    Options,
+    Reals,
+    Results,
+    Shape,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.exact_answer import ExactAnswers, reals, steps
@@ -25,9 +35,9 @@ from edgeflare.conform.specification.model_parts import (
     ModelParts,
     OptionOf,
     Place,
+    ReadFrom,
     SizeOf,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Reals, Results, Shape
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,
@@ -37,12 +47,17 @@ from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,
     Setting,
+    whole,
+    word,
     yes,
 )
 
 TensorKind = Literal["weights", "float", "state", "given"]
 """What a tensor besides the sequence is: weights, which a type may have as int8; biases and
 coefficients, which are always floats; a state; or a second sequence."""
+
+_AUXILIARY: Final = Choice("auxiliary", ("none", "weighted", "backward"))
+"""What a second sequence is for."""
 
 
 class RecurrentTensor(NamedTuple):
@@ -60,7 +75,7 @@ MOST_RAW: Final = 127
 """The greatest raw value of int8 weights, which are symmetric."""
 
 
-class SequenceSize(SizeOf):
+class _SequenceSize(SizeOf):
     """Batch or steps of a sequence, which come in the order that an option says."""
 
     def __init__(self, parameter: OperatorParameter, dimension: int) -> None:
@@ -81,8 +96,8 @@ def sequence_places() -> tuple[Place, ...]:
     """Return the places of what says the shape of (batch, steps, features)."""
     return (
         OptionOf(_TIME_MAJOR, "timeMajor", default=False),
-        SequenceSize(size_parameter("batch", 4), 0),
-        SequenceSize(size_parameter("steps", 8), 1),
+        _SequenceSize(size_parameter("batch", 4), 0),
+        _SequenceSize(size_parameter("steps", 8), 1),
         SizeOf(size_parameter("features", 17), 2, 3),
     )
 
@@ -271,3 +286,113 @@ def int8_weights(shape: Shape, scale: float, rng: np.random.Generator) -> GraphV
     """Return drawn weights of int8 with one scale."""
     raw = rng.integers(-MOST_RAW, MOST_RAW, shape, np.int8, endpoint=True)
     return GraphValue("int8", shape, Quantization((scale,))).constant(raw)
+
+
+class Direction(Protocol):
+    """A direction of a recurrent operator."""
+
+    def tensors(self) -> RecurrentTensors:
+        """Return the tensors that it reads besides the sequence."""
+        ...
+
+    def steps(
+        self, sequence: Reals, read: Mapping[int, Reals], auxiliary: Reals | None = None
+    ) -> Iterator[BoundedReals]:
+        """Yield the results after each step: (batch, width).
+
+        Args:
+            sequence: (steps, batch, features), the first step first.
+            read: all tensors by their places.
+            auxiliary: a second sequence that has weights, in the same order.
+
+        """
+        ...
+
+
+def direction_places(sequence: int, weights: int) -> tuple[Place, ...]:
+    """Return the places of what says how two directions are joined, and what is read besides.
+
+    Args:
+        sequence: the operand that is a second sequence.
+        weights: an operand that there is where that has weights.
+
+    """
+
+    def auxiliary(parts: ModelParts) -> str:
+        if weights in parts.tensors:
+            return "weighted"
+        return "backward" if sequence in parts.tensors else "none"
+
+    merged = OptionOf(Choice("merged", (False, True)), "mergeOutputs", default=False)
+    return merged, ReadFrom(_AUXILIARY, auxiliary)
+
+
+@dataclass(frozen=True, eq=False)
+class BidirectionalOperator(RecurrentOperator):
+    """An operator that goes over a sequence in both directions.
+
+    Attributes:
+        second: the operand that is a second sequence.
+        width_settings: the settings that are the last dimensions of the directions' results.
+
+    """
+
+    _: KW_ONLY
+    second: int
+    width_settings: tuple[str, str]
+
+    @abstractmethod
+    def directions(
+        self, configuration: Configuration, *, rounds: bool
+    ) -> tuple[Direction, Direction]:
+        """Return the forward and the backward direction.
+
+        Args:
+            configuration: the operator's settings.
+            rounds: whether what is multiplied with weights is rounded to eight bits.
+
+        """
+
+    def tensors(self, configuration: Configuration) -> RecurrentTensors:
+        """Return the tensors that are read besides the sequence."""
+        forward, backward = self.directions(configuration, rounds=False)
+        found = {**forward.tensors(), **backward.tensors()}
+        if word(configuration, "auxiliary") != "none":
+            order = ("steps", "batch") if yes(configuration, "time_major") else ("batch", "steps")
+            shape = tuple(whole(configuration, name) for name in (*order, "features"))
+            found[self.second] = RecurrentTensor("given", shape)
+        return found
+
+    def widths(self, configuration: Configuration) -> tuple[int, ...]:
+        """Return the last dimension of each result."""
+        widths = tuple(whole(configuration, name) for name in self.width_settings)
+        return (sum(widths),) if yes(configuration, "merged") else widths
+
+    def run(
+        self,
+        configuration: Configuration,
+        sequence: Reals,
+        read: Mapping[int, Reals],
+        rounds: bool,
+        tensors: Mapping[int, GraphValue],
+    ) -> Sequence[Sequence[BoundedReals]]:
+        """Return what each result is at each step."""
+        del tensors
+        use = word(configuration, "auxiliary")
+        ahead, back = self.directions(configuration, rounds=rounds)
+        reverse = read[self.second] if use == "backward" else sequence
+        weighted = read[self.second] if use == "weighted" else None
+        forward = list(ahead.steps(sequence, read, weighted))
+        weighted = None if weighted is None else weighted[::-1]
+        backward = list(back.steps(reverse[::-1], read, weighted))[::-1]
+        if yes(configuration, "merged"):
+            return [[_concatenated(both) for both in zip(forward, backward, strict=True)]]
+        return [forward, backward]
+
+
+def _concatenated(parts: Sequence[BoundedReals]) -> BoundedReals:
+    """Return values side by side in the last dimension."""
+    return BoundedReals(
+        np.concatenate([part.values for part in parts], axis=-1),
+        np.concatenate([part.bound for part in parts], axis=-1),
+    )

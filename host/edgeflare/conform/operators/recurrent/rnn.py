@@ -12,26 +12,23 @@ from typing import Final
 import numpy as np
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.operators.recurrent.bidirectional_operator import (
-    BidirectionalOperator,
-    direction_places,
-)
 from edgeflare.conform.operators.recurrent.bounded_reals import BoundedReals
 from edgeflare.conform.operators.recurrent.recurrent_operator import (
+    BidirectionalOperator,
     RecurrentOperator,
     RecurrentTensor,
     RecurrentTensors,
+    direction_places,
     sequence_places,
     step_places,
 )
 from edgeflare.conform.operators.window_settings import size_parameter
-from edgeflare.conform.specification.activation_tensors import DYNAMIC, FLOAT
+from edgeflare.conform.specification.activation_tensors import DYNAMIC, FLOAT, Reals
 from edgeflare.conform.specification.model_parts import (
     OptionOf,
     Place,
     SizeOf,
 )
-from edgeflare.conform.specification.operand import Reals
 from edgeflare.conform.specification.parameter import Choice, Configuration, whole, word
 
 _ACTIVATION: Final = Choice("activation", ("TANH", "NONE", "RELU", "RELU6"))

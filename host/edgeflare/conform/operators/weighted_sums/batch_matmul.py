@@ -22,7 +22,13 @@ from edgeflare.conform.specification.activation_tensors import (
     FLOAT,
     INT8,
     INT16,
+    Operands,
+    Options,
+    Reals,
+    Results,
+    Shape,
     UnknownOperatorForm,
+    operand_values,
     single_quantization,
 )
 from edgeflare.conform.specification.exact_answer import ExactAnswers
@@ -33,14 +39,6 @@ from edgeflare.conform.specification.model_parts import (
     Place,
     ReadFrom,
     quantization_places,
-)
-from edgeflare.conform.specification.operand import (
-    Operands,
-    Options,
-    Reals,
-    Results,
-    Shape,
-    operand_values,
 )
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,

@@ -31,10 +31,11 @@ from edgeflare.conform.specification.activation_tensors import (
     FLOAT_INPUTS,
     INT8,
     INT8X4,
+    Reals,
+    Shape,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.model_parts import ModelParts, Place, SizeOf
-from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.parameter import (
     Configuration,
     OperatorParameter,

@@ -20,6 +20,8 @@ from edgeflare.conform.specification.activation_tensors import (
     INT8,
     INT8X4,
     INT16X4,
+    Reals,
+    Shape,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.model_parts import (
@@ -30,7 +32,6 @@ from edgeflare.conform.specification.model_parts import (
     ShapeOf,
     SizeOf,
 )
-from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.operator_specification import OperatorReading
 from edgeflare.conform.specification.parameter import (
     Choice,

@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.operator_graph import GraphValue
-from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
-from edgeflare.conform.specification.operand import Operand, Reals
+from edgeflare.conform.specification.activation_tensors import Operand, Reals
+from edgeflare.conform.specification.exact_answer import (
+    ACTIVATION_LIMITS,
+    ExactAnswer,
+    reals,
+    steps,
+    sum_slack,
+)
 from edgeflare.conform.specification.parameter import Choice
 
-_LIMITS = {
-    "NONE": (-np.inf, np.inf),
-    "RELU": (0.0, np.inf),
-    "RELU_N1_TO_1": (-1.0, 1.0),
-    "RELU6": (0.0, 6.0),
-}
-
-ACTIVATION = Choice("activation", tuple(_LIMITS))
+ACTIVATION = Choice("activation", tuple(ACTIVATION_LIMITS))
 """The activations that kernels of sums and pools fuse."""
 
 
@@ -71,11 +70,6 @@ def largest_of_batch(sizes: Reals) -> Reals:
     return np.broadcast_to(sizes.max(axis=axes, keepdims=True), sizes.shape)
 
 
-def clamp_limits(activation: str) -> tuple[float, float]:
-    """Return the least and the greatest result of an activation."""
-    return _LIMITS[activation]
-
-
 def clamped(values: NDArray[np.float64], activation: str) -> NDArray[np.float64]:
     """Return real values after an activation; NaN stays NaN."""
-    return np.clip(values, *_LIMITS[activation]) if activation != "NONE" else values
+    return np.clip(values, *ACTIVATION_LIMITS[activation]) if activation != "NONE" else values

@@ -25,6 +25,8 @@ from edgeflare.conform.specification.activation_tensors import (
     ASYMMETRIC,
     FLOAT_INPUTS,
     INT8,
+    Reals,
+    Shape,
     UnknownOperatorForm,
 )
 from edgeflare.conform.specification.model_parts import (
@@ -34,7 +36,6 @@ from edgeflare.conform.specification.model_parts import (
     SizeOf,
     whole_constant,
 )
-from edgeflare.conform.specification.operand import Reals, Shape
 from edgeflare.conform.specification.parameter import (
     Configuration,
     Setting,

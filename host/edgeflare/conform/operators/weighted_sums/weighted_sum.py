@@ -29,7 +29,15 @@ from edgeflare.conform.operators.weighted_sums.sum_tensors import (
     weights_value,
 )
 from edgeflare.conform.operators.window_settings import Work
-from edgeflare.conform.specification.activation_tensors import DTYPES, UnknownOperatorForm
+from edgeflare.conform.specification.activation_tensors import (
+    DTYPES,
+    Operands,
+    Options,
+    Reals,
+    Results,
+    Shape,
+    UnknownOperatorForm,
+)
 from edgeflare.conform.specification.exact_answer import ExactAnswers
 from edgeflare.conform.specification.model_parts import (
     RESULT,
@@ -39,7 +47,6 @@ from edgeflare.conform.specification.model_parts import (
     ReadFrom,
     quantization_places,
 )
-from edgeflare.conform.specification.operand import Operands, Options, Reals, Results, Shape
 from edgeflare.conform.specification.operator_specification import (
     OperatorReading,
     OperatorSpecification,
