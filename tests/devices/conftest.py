@@ -89,8 +89,10 @@ class FakeAgent(AgentServicer):
         *,
         lease_seconds: float = 300.0,
         in_use_by: wire.LeaseHolder | None = None,
+        streamed: Callable[[], None] = lambda: None,
     ) -> None:
         self._answer = answer
+        self._streamed = streamed
         self._finish = finish
         self._idle_seconds = idle_seconds
         self._lease_seconds = lease_seconds
@@ -130,7 +132,8 @@ class FakeAgent(AgentServicer):
         self, request_iterator: Iterator[wire.InferRequest], context: grpc.ServicerContext
     ) -> Iterator[wire.InferReply]:
         assert self._answer is not None
-        return map(self._answer, request_iterator)
+        yield from map(self._answer, request_iterator)
+        self._streamed()  # not where the host cancels
 
     def Telemetry(
         self, request: wire.TelemetryRequest, context: grpc.ServicerContext

@@ -191,6 +191,16 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
             gate.set()
 
 
+def test_a_stream_at_rest_is_ended_and_not_cancelled(serve: Serve, model: Path) -> None:
+    """An agent refuses new streams while it still has many cancelled ones."""
+    ended = threading.Event()
+    with connect(serve(answer=honest, streamed=ended.set)) as device:
+        session = device.open(model)
+        session.submit(batch(2)).result(200)
+        session.close()
+        assert ended.is_set()
+
+
 def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, model: Path) -> None:
     gate = threading.Event()
     with connect(serve(answer=after(gate))) as device:

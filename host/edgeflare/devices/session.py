@@ -108,7 +108,7 @@ class DeviceSession:
 
     def suspend(self) -> None:
         """End the stream of a lost connection; batches still under way fail."""
-        self._stream.close()
+        self._stream.cancel()
 
     def resume(self, connection: Connection) -> None:
         """Open the model again over another connection, unless the session was closed."""

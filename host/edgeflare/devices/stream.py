@@ -42,6 +42,9 @@ and again each so long. A batch may rightly take minutes; that one was lost is n
 WATCH_SECONDS = 0.5
 """Seconds between two looks at the clock; deadlines are far longer."""
 
+END_SECONDS = 1.0
+"""Seconds that an agent has to end a stream with nothing under way, before it is cancelled."""
+
 _KINDS = {
     wire.InputFailure.KIND_CRASH: "crash",
     wire.InputFailure.KIND_HANG: "hang",
@@ -128,7 +131,20 @@ class InferenceStream:
         return batch.future
 
     def close(self) -> None:
-        """End the stream; batches still under way fail. Closing twice is no error."""
+        """End the stream; batches still under way fail. Closing twice is no error.
+
+        Where nothing is under way, the agent is left to end it: gRPC counts a cancelled stream
+        until the agent's Python has collected it, and refuses new ones after some two dozen.
+        """
+        with self._lock:
+            at_rest = self._end is None and not self._under_way
+        if at_rest:
+            self._line.close()
+            self._ended.wait(END_SECONDS)
+        self.cancel()
+
+    def cancel(self) -> None:
+        """End the stream without waiting for the agent, which may be gone."""
         self._finish(DeviceLost(f"{self._connection.name}: the session was closed"))
         for thread in self._threads:
             if thread is not threading.current_thread():
