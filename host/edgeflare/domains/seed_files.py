@@ -30,7 +30,7 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     return [
         Path(entry.path)
         for folder in inside
-        if folder.is_dir()
+        if _followed(folder).is_dir()
         for entry in _listed(Path(folder.path))
         if _is_wanted(entry, suffixes)
     ]
@@ -46,8 +46,12 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
 def _is_wanted(entry: os.DirEntry[str], suffixes: Collection[str]) -> bool:
     if os.path.splitext(entry.name)[1].lower() not in suffixes:
         return False
-    # Whatever a link leads to, a loop too, is for a path to say.
-    return Path(entry.path).is_file() if entry.is_symlink() else entry.is_file()
+    return _followed(entry).is_file()
+
+
+def _followed(entry: os.DirEntry[str]) -> os.DirEntry[str] | Path:
+    """Return what says what an entry is: of a link, which may lead nowhere or to itself, a path."""
+    return Path(entry.path) if entry.is_symlink() else entry
 
 
 @dataclass(frozen=True, slots=True)

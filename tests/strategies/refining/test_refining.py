@@ -213,6 +213,27 @@ def test_the_next_place_is_nearer_and_beyond_the_border_too(
     assert seed_distance(refinement, there) < 0.8 * seed_distance(refinement, here)
 
 
+@pytest.mark.parametrize(("share", "asked"), [(1.0, 0), (0.5, 1)])
+def test_the_gradient_is_probed_around_a_place_between_the_seed_and_the_border(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    crossing: Crossing,
+    share: float,
+    asked: int,
+) -> None:
+    here, estimate = crossing(), GradientEstimate(BENCH.seed, CLASSES)
+    assert here is not None
+    part = step_towards_seed(refinement, boundary, estimate, here, share)
+    queries, between = next(part), BENCH.seed + share * (here.input.astype(float) - BENCH.seed)
+    if asked:
+        assert [np.abs(query.input - between).max() <= 1.0 for query in queries] == [True]
+        queries = part.send([BENCH.evaluate(query.input, query.arms) for query in queries])
+    assert len(queries) > 1
+    apart = [np.abs(query.input - between).mean() for query in queries]
+    far = [np.abs(query.input.astype(float) - BENCH.seed).mean() for query in queries]
+    assert np.mean(apart) < np.mean(far)
+
+
 def test_the_margin_is_that_over_the_best_rival() -> None:
     answer = BENCH.evaluate(BENCH.seed, tuple(BENCH.models)).answers
     for one in answer.values():
