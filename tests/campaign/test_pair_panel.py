@@ -15,8 +15,13 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
-from edgeflare.campaign.folding_proof import with_folding_proven
-from edgeflare.campaign.pair_panel import OpenedPair, RefusedByDevice, host_arm, open_pair
+from edgeflare.campaign.pair_panel import (
+    OpenedPair,
+    RefusedByDevice,
+    host_arm,
+    open_pair,
+    with_folding_proven,
+)
 from edgeflare.campaign.pipeline import DEPTH, EvaluatedBatch
 from edgeflare.campaign.unreset_twin import answers_without_reset
 from edgeflare.core.goal import Goal

@@ -283,7 +283,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "matrix/kernel_set_runs.py KernelSetRunner.look: profile.kernels": OF_OURS,
     "matrix/kernel_set_runs.py KernelSetRunner._run_each: profile.kernels": OF_OURS,
     "cli/command_on_fleet.py make_only_run: cell.run": STRATEGY,
-    "cli/overlay_files.py OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
+    "report/model_explorer_overlay.py "
+    "OverlayFiles._folder: _FOLDER.format(seed_id)": "a whole number",
     "cli/quiet.py _silence: os.devnull": SYSTEM,
     "shipped_files.py shipped_folders: in_checkout": OF_OURS,
     "shipped_files.py shipped_folders: in_wheel": OF_OURS,
@@ -294,7 +295,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     ),
     "release/phases/measurement_phases.py try_operators: folder": BY_THE_USER,
     "record/folder.py new_folder: f'{name}-{datetime.now():%Y%m%d-%H%M%S-%f}'": BY_THE_USER,
-    "fleet/grid_job.py GridJob._gathered: cell.run": STRATEGY,
+    "fleet/command_job.py GridJob._gathered: cell.run": STRATEGY,
     "conditions/condition_choice.py chosen_conditions: text.strip()": BY_THE_USER,
     "conform/execution/pack_runner.py "
     "PackRunner._attempt: self._folder.name": "a temporary folder of ours",
@@ -302,7 +303,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "conform/record/finding_files.py stored_model: name": SHOWN,
     "crash_report.py keep_traceback: tempfile.gettempdir()": SYSTEM,
     "devices/agent_lease.py _command: sys.argv[0]": SYSTEM,
-    "devices/bundle/contents.py _fetch_python: target.debian": OF_OURS,
+    "devices/bundle/build_bundle.py _fetch_python: target.debian": OF_OURS,
     "devices/bundle/packages.py fetch_python: name": "a package that apt has just named",
     "devices/bundle/tree.py write_tree: path": "a file of those packages",
     "devices/lease.py lease: f\"{quote(device, safe='')}.lock\"": CHECKED,

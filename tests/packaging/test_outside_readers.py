@@ -98,7 +98,6 @@ _OF_THE_PACKAGE = frozenset(
     {
         "conform/finding_archive.py",
         "devices/bundle/build_bundle.py",
-        "devices/bundle/contents.py",
         "devices/bundle/tree.py",
         "devices/remote/on_device.py",
         "devices/remote/deployment.py",

@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline, batch_size
 from edgeflare.campaign.plan_defaults import default_ensemble
@@ -32,6 +31,7 @@ from edgeflare.models.compressed_model import (
     open_member,
 )
 from edgeflare.models.decoder_rows import as_read_by, submit
+from edgeflare.models.detection_rows import batch_with_unused_rows_zeroed
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_variables import pair_variables
@@ -43,6 +43,10 @@ from edgeflare_protos.kernel_sets import Kernels, TFLiteKernels
 
 _INPUTS_IN_BATCH = 64
 """Inputs in one message at most, where nothing but their answers is wanted."""
+
+_PROVEN_ON = 16
+"""Seeds that both files are run on. What is folded does not depend on the input, so a wrong
+constant shows on any; several are run for kernels that keep something between two inputs."""
 
 
 class RefusedByDevice(UserError):  # noqa: N818 - what happened, to be told apart
@@ -364,3 +368,45 @@ def _require_fitting_device(pair: Pair, twin: Decoder, device: Decoder) -> None:
             f"{pair.name}: as [device.task] reads the outputs they cannot be compared with what"
             f" [task] makes of them, which stands for the original here: {error}"
         ) from None
+
+
+def with_folding_proven(
+    pair: Pair, twin: ArmModel, opened: Mapping[Kernels, Evaluator], seeds: Seeds
+) -> Pair:
+    """Run the user's own file beside the folded one, and return the pair with what was proven.
+
+    Args:
+        pair: as `with_shapes_folded` gives it; one without folded shapes is returned as it is.
+        twin: says how inputs become rows.
+        opened: the models of the folded file, by the host's kernels that run them.
+        seeds: the first of them are run.
+
+    Raises:
+        UserError: outputs differ in a bit, or one of both gives no answer where the other does.
+
+    """
+    if pair.folded is None:
+        return pair
+    count = min(_PROVEN_ON, len(seeds))
+    rows = twin.rows(seeds.inputs[:count], seeds.seed_ids[:count])
+    unfolded = replace(pair, fold_shapes=False, folded=None)
+    for kernels, model in opened.items():
+        with closing(open_compressed(unfolded, kernels)) as own:
+            raw = [
+                batch_with_unused_rows_zeroed(
+                    evaluator.signature.outputs, own.makers(), evaluator.submit(rows).result()
+                )
+                for evaluator in (own, model)
+            ]
+            if not _equal_rows(*raw):
+                raise UserError(
+                    f"{pair.compressed}: with its shapes folded it gives other outputs under the"
+                    f" {kernels} kernels of the host, so it is another model: leave --fold-shapes"
+                    " out, and report this model to EdgeFlare"
+                )
+    return replace(pair, folded=replace(pair.folded, equal_under=tuple(opened), inputs=count))
+
+
+def _equal_rows(own: RawBatch, folded: RawBatch) -> bool:
+    same_failures = own.failures.keys() == folded.failures.keys()
+    return same_failures and own.outputs.tobytes() == folded.outputs.tobytes()

@@ -22,11 +22,11 @@ from edgeflare.errors import UserError
 from edgeflare.fleet.command_job import (
     AdditionJob,
     CommandJob,
+    GridJob,
     archived_run,
     command_place,
     digest_of,
 )
-from edgeflare.fleet.grid_job import GridJob
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, given_run
 from edgeflare.models.pair import Pair
 from edgeflare.progress import say, watch_runs

@@ -18,7 +18,6 @@ from edgeflare.cli.console import Console, unless_damaged, warn
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, stopped_by
 from edgeflare.cli.option_values import complete_device, read_time
-from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
@@ -46,6 +45,7 @@ from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import explanation_view
 from edgeflare.report.interface_lines import variables_in_words
+from edgeflare.report.model_explorer_overlay import OverlayFiles
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_journal import RunJournal

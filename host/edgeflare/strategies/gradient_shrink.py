@@ -9,11 +9,14 @@ point is foretold by the translations, so that queries are made about what shoul
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from edgeflare.core.goal import Trigger
-from edgeflare.core.input_space import Input
-from edgeflare.core.query import Arm, TranslatedOutcome, TranslatedQuery
+from edgeflare.core.input_space import Input, Real
+from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome, TranslatedQuery
 from edgeflare.strategies.refining.decision_boundary import (
     DecisionBoundary,
     find_crossing,
@@ -24,9 +27,10 @@ from edgeflare.strategies.refining.decision_boundary import (
     seed_distance,
     step_to,
 )
-from edgeflare.strategies.refining.known_gradient import KnownGradient
+from edgeflare.strategies.refining.gradient_estimate import LinearModel
 from edgeflare.strategies.refining.trigger_refinement import (
     EvaluatedInput,
+    ProbedInput,
     RefinementOver,
     TriggerRefinement,
 )
@@ -45,6 +49,9 @@ _TURNS: Final = 10
 
 _ASKED: Final = 3
 """Foretold deviations about which the arms are asked, the nearest first."""
+
+_RIVALS: Final = 3
+"""Classes whose boundary with the seed's is known: those with the largest scores at the point."""
 
 
 def shrink_by_gradient(
@@ -78,7 +85,7 @@ def _follow_gradient(refinement: TriggerRefinement) -> WhiteboxGenerator[None]:
     if not len(seed.first.scores):
         return
     boundary = DecisionBoundary.around(seed.first)
-    gradient = KnownGradient(refinement.start, boundary.home, len(seed.first.scores))
+    gradient = _KnownGradient(refinement.start, boundary.home, len(seed.first.scores))
     points = yield from _first_points(refinement, boundary, gradient)
     for at, begin in enumerate(points):
         points[at] = yield from _projected(refinement, boundary, gradient, begin)
@@ -89,8 +96,59 @@ def _follow_gradient(refinement: TriggerRefinement) -> WhiteboxGenerator[None]:
             return
 
 
+class _KnownGradient:
+    """The gradient of the first side's scores at the point where it was asked for last.
+
+    It stands where an estimate from probes stands elsewhere, and costs no query.
+
+    Attributes:
+        rivals: the classes of which it is known beside the seed's, the likeliest first.
+
+    """
+
+    rivals: tuple[int, ...] = ()
+
+    def __init__(self, start: Start, home: int, classes: int) -> None:
+        """Begin without a gradient.
+
+        Args:
+            start: the seed, and the space of the inputs.
+            home: the seed's class.
+            classes: the number of scores.
+
+        """
+        self._space = start.space
+        self._seed = start.space.levels(start.seed)
+        self._home = home
+        self._slopes: Real = np.zeros((classes, self._seed.size))
+
+    def ask(self, point: ProbedInput) -> WhiteboxGenerator[None]:
+        """Ask for the gradient at a point, of the seed's class and of the likeliest others.
+
+        The margin over any other class counts as if it were the same everywhere.
+        """
+        scores = point.first.scores.copy()
+        scores[self._home] = -np.inf
+        slopes = np.zeros_like(self._slopes)
+        self.rivals = tuple(np.argsort(-scores, kind="stable")[: min(_RIVALS, len(scores) - 1)])
+        for rival in self.rivals:
+            weights = np.zeros(len(scores))
+            weights[[self._home, rival]] = 1.0, -1.0
+            slope: Real = yield GradientQuery(point.input, Arm.ORIGINAL, weights)
+            slopes[rival] = -slope.reshape(-1)
+        self._slopes = slopes
+
+    def learn(self, before: ProbedInput, after: ProbedInput) -> None:
+        """Learn nothing: the gradient is known."""
+
+    def linear_model(self, candidate: Input) -> LinearModel:
+        """Return a linear model of the scores, up to what all have in common."""
+        to_seed = (self._seed - self._space.levels(candidate)).reshape(-1)
+        return LinearModel(self._slopes, to_seed, _Values(self._seed.shape))
+
+
 def _first_points(
-    refinement: TriggerRefinement, boundary: DecisionBoundary, gradient: KnownGradient
+    refinement: TriggerRefinement, boundary: DecisionBoundary, gradient: _KnownGradient
 ) -> WhiteboxGenerator[list[EvaluatedInput]]:
     """Return points on the boundary: on the way to the trigger, and where it seems near the seed.
 
@@ -100,7 +158,7 @@ def _first_points(
     within = seed_distance(refinement, trigger)
     yield from gradient.ask(seed)
     to_each = [DecisionBoundary(boundary.home, (rival,)) for rival in gradient.rivals]
-    aims = [project_seed(refinement, one, gradient, seed) for one in to_each]
+    aims = [project_seed(refinement, other, gradient, seed) for other in to_each]
     aims.append(space.levels(trigger.input) - space.levels(seed.input))
     points = []
     for aim in aims:
@@ -113,7 +171,7 @@ def _first_points(
 def _projected(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    gradient: KnownGradient,
+    gradient: _KnownGradient,
     point: EvaluatedInput,
 ) -> WhiteboxGenerator[EvaluatedInput]:
     """Project the seed onto the boundary, straightened at each point, until it comes no nearer."""
@@ -131,7 +189,7 @@ def _projected(
 def _deviate_near(
     refinement: TriggerRefinement,
     boundary: DecisionBoundary,
-    gradient: KnownGradient,
+    gradient: _KnownGradient,
     point: EvaluatedInput,
 ) -> WhiteboxGenerator[bool]:
     """Keep the nearest deviation around a point, and return whether there is one."""
@@ -141,8 +199,10 @@ def _deviate_near(
     for _ in range(_TURNS):
         inputs = inputs_between(refinement, boundary, slope, point, gaps, _FORETOLD)
         told: Sequence[TranslatedOutcome] = yield TranslatedQuery(inputs)
-        outcomes = [with_device(one.outcome, one.outcome[Arm.TWIN]) for one in told]
-        gaps += [margin_gap(boundary, one[Arm.ORIGINAL], one[Arm.TWIN]) for one in outcomes]
+        outcomes = [with_device(known.outcome, known.outcome[Arm.TWIN]) for known in told]
+        gaps += [
+            margin_gap(boundary, outcome[Arm.ORIGINAL], outcome[Arm.TWIN]) for outcome in outcomes
+        ]
         foretold = [
             input_
             for input_, outcome in zip(inputs, outcomes, strict=True)
@@ -154,3 +214,14 @@ def _deviate_near(
             if evaluated.deviates and (yield from keep_nearer(refinement, evaluated)):
                 return True
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of inputs of a shape as the basis of a linear model."""
+
+    shape: tuple[int, ...]
+
+    def values(self, coefficients: Real) -> Real:
+        """Return the input that has the values."""
+        return coefficients.reshape(self.shape)
