@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from msgspec.structs import replace
 
+from changed_documents import known
 from documents import finding
 from edgeflare.bench.bench_document import (
     COLUMNS,
@@ -32,7 +33,7 @@ from edgeflare.bench.bench_document import (
 )
 from edgeflare.errors import UserError
 from edgeflare.pages.markdown import markdown_section
-from edgeflare.statistics.bootstrap import Estimate, Values, success_rate
+from edgeflare.statistics.bootstrap import Values, success_rate
 
 queries = st.integers(1, 3000).map(float)
 shapes = array_shapes(min_dims=2, max_dims=2, max_side=12)
@@ -42,11 +43,6 @@ laws = settings(max_examples=25, deadline=None)
 
 def markdown(bench: Bench, rows: Sequence[StrategyFigures]) -> str:
     return markdown_section(bench_section(bench.grid, rows))
-
-
-def known(estimate: Estimate | None) -> Estimate:
-    assert estimate is not None
-    return estimate
 
 
 @given(tables)

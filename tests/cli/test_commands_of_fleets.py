@@ -26,7 +26,7 @@ from edgeflare.fleet import search_job
 from edgeflare.fleet.unit_runs import FAILURES
 from edgeflare.fleet.work import unit_attempt
 from edgeflare.fleet.work.unit_attempt import AttemptReport, AttemptResult, run_attempt
-from laboratory import untimed
+from laboratory import comparable, untimed
 from run_content import content_differences
 from summed_up_runs import summed_up_content
 
@@ -43,12 +43,6 @@ def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AttemptsHere:
     call_commands_here(monkeypatch)
     monkeypatch.setenv("COLUMNS", "300")
     return attempts_here(monkeypatch, tmp_path / "cache")
-
-
-def comparable(out: Path) -> Document:
-    document = untimed(document_of(out))
-    del document["warnings"]
-    return document
 
 
 def write_fleet_of_two(folder: Path) -> Path:

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from called_commands import EXAMPLE, call_here, completed, document_of
-from documents import Document
 from edgeflare.cli.command_on_fleet import words_without
 from edgeflare.fleet.command_job import class_names
-from laboratory import untimed
+from laboratory import comparable
 from run_content import content_differences
 from summed_up_runs import summed_up_content
 
@@ -46,13 +45,6 @@ def figures_of(printed: str) -> list[list[str]]:
     """The figures that were printed; other lines may be wider, and so end elsewhere."""
     begin = ("deviating now", "unstable", "mended", "seeds that")
     return [line.split() for line in printed.splitlines() if line.startswith(begin)]
-
-
-def comparable(run: Path) -> Document:
-    """A run without its times and what is said of its host."""
-    document = untimed(document_of(run))
-    del document["warnings"]
-    return document
 
 
 def test_a_replay_of_several_classes_is_that_of_each(

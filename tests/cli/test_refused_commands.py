@@ -18,8 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from called_commands import EXAMPLE, EXAMPLES, SMALL, Said, refused
 from conformed_runs import conformed_run
-from edgeflare.models.tflite_file import read_model
-from edgeflare.models.tflite_writer import written
+from tampering import edited
 
 Call = Callable[..., Said]
 
@@ -281,9 +280,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "empty.tflite").touch()
     (folder / "half.tflite").write_bytes(whole[: len(whole) // 2])
     (folder / "text.tflite").write_text("no model at all")
-    (folder / "future.tflite").write_bytes(_changed(whole, _convolutions(99)))
-    (folder / "two-inputs.tflite").write_bytes(_changed(whole, _second_input))
-    (folder / "outside.tflite").write_bytes(_changed(whole, _without_weights))
+    (folder / "future.tflite").write_bytes(edited(whole, _convolutions(99)))
+    (folder / "two-inputs.tflite").write_bytes(edited(whole, _second_input))
+    (folder / "outside.tflite").write_bytes(edited(whole, _without_weights))
     (folder / "folder.html").mkdir()
     known = 'operator = "ADD"\ntype = "int8"\nverdict = "device"\nsymptom = "crash"\n'
     (folder / "accepted.toml").write_text(f"[[accepted]]\n{known}")
@@ -354,18 +353,12 @@ def test_an_operator_that_only_the_device_lacks(
 ) -> None:
     put_profile("old-board", f'transport = "emulated"\npython = "{old_board_python}"\n')
     newer = tmp_path / "newer.tflite"
-    newer.write_bytes(_changed((EXAMPLE / "compressed.tflite").read_bytes(), _convolutions(8)))
+    newer.write_bytes(edited((EXAMPLE / "compressed.tflite").read_bytes(), _convolutions(8)))
     device = ("--device", "old-board", "--trust", "--out", tmp_path / "run")
     said = refused("search", EXAMPLE, "--compressed", newer, *device)
     assert "old-board: tflite-runtime 2.14.0 has no operator " in said
     assert f"(the host's {LITERT} takes it)" in said
     assert not (tmp_path / "run").exists()
-
-
-def _changed(content: bytes, change: Callable[[Any], None]) -> bytes:
-    model = read_model(content)
-    change(model)
-    return written(model)
 
 
 def _convolutions(version: int) -> Callable[[Any], None]:

@@ -24,7 +24,7 @@ from edgeflare.models.model_variables import model_variables
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
-from mutated_binaries import tflite_objects
+from mutated_binaries import packed, tflite_objects
 from tampering import COMPRESSED
 
 CONTENT = COMPRESSED.read_bytes()
@@ -34,12 +34,6 @@ TOO_MUCH = "more tables, numbers or texts than it has room for"
 Refusal = Callable[..., str]
 
 UNIONS = {"builtinOptions": schema.BuiltinOptions, "builtinOptions2": schema.BuiltinOptions2}
-
-
-def packed(model: Any) -> bytes:
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())
 
 
 def as_text(part: Any) -> Any:

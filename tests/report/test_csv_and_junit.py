@@ -14,20 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents import REFINED, REPLAY, Document, run_document
-from edgeflare.pages.junit import junit_xml
 from edgeflare.report.run_csv import COLUMNS, run_csv
 from edgeflare.report.run_suite import run_suite
 from edgeflare.run.gate import counted
 from edgeflare.run.run_document import from_json
+from junit_suites import SCHEMA, parsed_suite
 from recorded_run import Run
 
 HERE = Path(__file__).parent
-JENKINS = xmlschema.XMLSchema(HERE / "junit-10.xsd")
-"""What the xUnit plugin of Jenkins holds files to."""
-
-SCHEMA = xmlschema.XMLSchema(HERE / "junit.xsd")
-"""Our own, which is stricter: what a test case must have for any reader to show it."""
-
 NOTHING: Document = {
     "labels": {}, "probabilities": {}, "tied": {}, "cause": None, "strength": None,
 }  # fmt: skip
@@ -110,13 +104,7 @@ def test_entries_that_do_not_count_are_named_so(document: Document) -> None:
 
 
 def suite_of(document: Document) -> ElementTree.Element:
-    """The one suite, once the whole is valid."""
-    data = junit_xml(run_suite(from_json(document)))
-    JENKINS.validate(data.decode())
-    SCHEMA.validate(data.decode())
-    suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
-    assert suite is not None
-    return suite
+    return parsed_suite(run_suite(from_json(document)))
 
 
 def failures(suite: ElementTree.Element) -> dict[str, ElementTree.Element]:
@@ -289,11 +277,8 @@ def test_a_seed_of_any_number_that_fails_is_a_case_that_fails(document: Document
     """Seeds that `--limit` drew of many have ids beyond how many they are."""
     for entry in document["findings"]:
         entry["seed_id"] += 1000
-    suite = ElementTree.fromstring(junit_xml(run_suite(from_json(document)))).find("testsuite")  # noqa: S314
-    assert suite is not None
-    failing = {
-        one.attrib["name"] for one in suite.iter("testcase") if one.find("failure") is not None
-    }
+    suite = suite_of(document)
+    failing = set(failures(suite))
     counting = {f"seed {entry.seed_id}" for entry in counted(from_json(document))}
     assert failing == counting
     assert suite.attrib["failures"] == str(len(counting))

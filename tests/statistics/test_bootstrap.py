@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from changed_documents import known
 from edgeflare.statistics.bootstrap import (
-    Estimate,
     Values,
     mean,
     median,
@@ -20,11 +20,6 @@ shapes = array_shapes(min_dims=2, max_dims=2, max_side=12)
 found = arrays(np.float64, shapes, elements=queries)
 tables = arrays(np.float64, shapes, elements=queries | st.just(np.nan))
 laws = settings(max_examples=25, deadline=None)
-
-
-def known(estimate: Estimate | None) -> Estimate:
-    assert estimate is not None
-    return estimate
 
 
 @laws

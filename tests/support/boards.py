@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from free_port import free_port
-from processes import descendants, kill
+from processes import descendants, kill, process_file
 
 SSHD = "/usr/sbin/sshd"
 """Which wants to be called by its whole path, and is not on every user's PATH."""
@@ -166,7 +166,7 @@ class Board:
 def _sessions(listener: int) -> list[int]:
     """The processes of sshd below its listener."""
     below = reversed(descendants(listener))
-    return [pid for pid in below if _read(pid, "comm").startswith(b"sshd")]
+    return [pid for pid in below if process_file(pid, "comm").startswith(b"sshd")]
 
 
 def _pids() -> list[int]:
@@ -174,13 +174,5 @@ def _pids() -> list[int]:
 
 
 def _words(pid: int) -> bytes:
-    words = _read(pid, "cmdline")
+    words = process_file(pid, "cmdline")
     return words if b"edgeflare_agent" in words else b""
-
-
-def _read(pid: int, name: str) -> bytes:
-    """Return what a process tells; nothing once it has ended."""
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""

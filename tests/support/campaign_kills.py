@@ -20,7 +20,7 @@ import numpy as np
 
 from documents import Document
 from laboratory import untimed
-from processes import FORK_SERVER
+from processes import FORK_SERVER, process_file
 
 ROOT = Path(__file__).parents[2]
 SEARCH = (
@@ -120,7 +120,7 @@ class Campaign:
             time.sleep(LOOK_SECONDS)
 
     def _is_marked(self, pid: int) -> bool:
-        return f"{MARK}={self._mark}".encode() in _read(pid, "environ").split(b"\0")
+        return f"{MARK}={self._mark}".encode() in process_file(pid, "environ").split(b"\0")
 
 
 @dataclass
@@ -249,9 +249,9 @@ def _processes() -> Iterator[tuple[int, _Status]]:
         if folder.name.isdigit():
             pid = int(folder.name)
             # The command's name stands in parentheses, and may hold anything.
-            fields = _read(pid, "stat").rpartition(b")")[2].split()
+            fields = process_file(pid, "stat").rpartition(b")")[2].split()
             if fields:
-                arguments = tuple(_read(pid, "cmdline").split(b"\0")[:-1])
+                arguments = tuple(process_file(pid, "cmdline").split(b"\0")[:-1])
                 yield pid, _Status(int(fields[1]), arguments)
 
 
@@ -282,10 +282,3 @@ def _pipes(pid: int) -> set[str]:
     with suppress(OSError):  # it ends meanwhile
         found |= {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
     return {name for name in found if name.startswith("pipe:")}
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -266,3 +267,10 @@ def untimed(document: Document) -> Document:
     }
     kept = {key: value for key, value in document.items() if key != "health"}
     return {**kept, "totals": totals, **entries}
+
+
+def comparable(run: Path) -> Document:
+    """Return `run.json` without its times and without what is said of its host."""
+    document = untimed(json.loads((run / "run.json").read_bytes()))
+    del document["warnings"]
+    return document

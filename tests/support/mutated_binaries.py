@@ -171,17 +171,18 @@ def _directory_changed(data: bytes, random: Random) -> bytes:
 
 def tflite_objects(data: bytes, random: Random) -> bytes:
     """Return a `.tflite` file in which values of one to three of its objects are others."""
-    unchanged = _packed(schema.ModelT.InitFromPackedBuf(data))
+    unchanged = packed(schema.ModelT.InitFromPackedBuf(data))
     while True:
         model = schema.ModelT.InitFromPackedBuf(data)
         for _ in range(random.choice((1, 1, 1, 2, 3))):
             _change_object(model, random)
         with contextlib.suppress(Exception):  # a value that no file can hold
-            if (changed := _packed(model)) not in (data, unchanged):
+            if (changed := packed(model)) not in (data, unchanged):
                 return changed
 
 
-def _packed(model: Any) -> bytes:
+def packed(model: Any) -> bytes:
+    """Return the file of a model by the schema's own classes, which align nothing."""
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
     return bytes(builder.Output())

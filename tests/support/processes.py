@@ -28,7 +28,11 @@ def descendants(pid: int) -> list[int]:
 
 def agents(pid: int) -> list[int]:
     """Return the agents below a process that were not forked from one of the tests' own."""
-    return [one for one in descendants(pid) if b"edgeflare_agent" in _command(one).split(b"\0")]
+    return [
+        one
+        for one in descendants(pid)
+        if b"edgeflare_agent" in process_file(one, "cmdline").split(b"\0")
+    ]
 
 
 def workers(pid: int) -> list[int]:
@@ -38,7 +42,7 @@ def workers(pid: int) -> list[int]:
 
 def fork_servers(pid: int) -> list[int]:
     """Return the processes that fork workers for another one."""
-    return [one for one in children(pid) if FORK_SERVER in _command(one)]
+    return [one for one in children(pid) if FORK_SERVER in process_file(one, "cmdline")]
 
 
 def kill(pids: Iterable[int]) -> None:
@@ -76,8 +80,9 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
-def _command(pid: int) -> bytes:
+def process_file(pid: int, name: str) -> bytes:
+    """Return a file of a process below `/proc`; nothing once the process has ended."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""

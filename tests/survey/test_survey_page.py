@@ -70,13 +70,6 @@ def run(directory: RunDirectory) -> RunDocument:
     return load_document(directory)
 
 
-@pytest.fixture
-def sampled() -> SurveyDocument:
-    """A survey without a run, whose rates have intervals."""
-    facts = constructed_facts()
-    return constructed_document(facts, drawn_sample(facts, 0.3))
-
-
 def with_examples(document: SurveyDocument, directory: RunDirectory) -> str:
     """The page of a survey with the deviations that its run has stored."""
     run = load_document(directory)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import pytest
 
+from changed_documents import known
 from constructed_surveys import (
     CLASSES,
     CONDITIONS,
@@ -31,14 +31,6 @@ from edgeflare.survey.rates.slices import (
     survey_rates,
     surveyed,
 )
-
-Known = TypeVar("Known")
-
-
-def known(one: Known | None) -> Known:
-    """Return what a slice has to have."""
-    assert one is not None
-    return one
 
 
 def whole(facts: SurveyFacts) -> SurveyRates:

@@ -20,7 +20,7 @@ from documents import Document
 from fleet_hosts import CLASS, StoodInFleet, stood_in_fleet, why_no_hosts
 from interrupted_commands import started
 from kills import put_notes, require_notes
-from laboratory import untimed
+from laboratory import comparable
 from processes import stopped
 
 pytestmark = [pytest.mark.fleet, pytest.mark.slow]
@@ -47,13 +47,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Document:
         _, err = command.communicate(timeout=DEADLINE_SECONDS)
     assert command.returncode == 0, err
     return comparable(out)
-
-
-def comparable(out: Path) -> Document:
-    """A run without its times and what is said of its hosts."""
-    document = untimed(json.loads((out / "run.json").read_bytes()))
-    del document["warnings"]
-    return document
 
 
 def begin(fleet: StoodInFleet, out: Path, *more: str, **changed: str) -> subprocess.Popen[bytes]:
