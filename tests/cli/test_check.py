@@ -22,6 +22,7 @@ from called_commands import EXAMPLES, call_here, refused
 from edgeflare.api.check import ShownCheck
 from edgeflare.diagnose.layers.layers_document import load_layers
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.release.answers import Answers, ask_arms
@@ -212,12 +213,18 @@ def test_models_are_checked_without_a_pair(bare: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_assumed_is_written_alone(tmp_path: Path) -> None:
-    inputs = ("--inputs", EXAMPLE / "seeds.npz", "--write-pair", tmp_path / "pair")
-    assert call_here("check", *MODELS, *inputs).code == 0
-    text = (tmp_path / "pair" / "pair.toml").read_text()
+    folder = tmp_path / "pair"
+    folder.mkdir()
+    original, compressed = (Path(shutil.copy(model, folder)) for model in MODELS)
+    inputs = ("--inputs", EXAMPLE / "seeds.npz", "--write-pair", folder)
+    assert call_here("check", original, compressed, *inputs).code == 0
+    text = (folder / "pair.toml").read_text()
     assert "# - pictures of another size are stretched" in text
-    assert "compressed = " in text
-    assert "correct it" in refused("check", *MODELS, *inputs)
+    assert '\ncompressed = "compressed.tflite"\n' in text
+    assert f'\nseeds = "{EXAMPLE / "seeds.npz"}"\n' in text
+    moved = folder.rename(tmp_path / "moved")
+    assert load_pair(moved).compressed == moved / "compressed.tflite"
+    assert "correct it" in refused("check", *MODELS, *inputs[:-1], moved)
 
 
 def test_the_gates_of_a_pair_hold(tmp_path: Path) -> None:

@@ -173,7 +173,14 @@ def test_a_pair_file_is_a_regular_file_of_bounded_size(folder: Path, refusal: Re
 
 def test_refuses_folders_that_hold_no_pair(folder: Path, refusal: Refusal) -> None:
     assert "lost" in refusal(load_pair, folder / "lost")
-    assert "holds no pair.toml" in refusal(load_pair, folder)
+    (folder / "seeds").touch()
+    assert "there is no pair folder" in refusal(load_pair, folder / "seeds")
+    assert "check original.tflite compressed.tflite" in refusal(load_pair, folder)
+    (folder / "compressed.tflite").touch()
+    said = refusal(load_pair, folder)
+    command = f"edgeflare check original.tflite {folder}/compressed.tflite --inputs seeds.npz"
+    assert f"holds no pair.toml: {command} --write-pair {folder} writes one; or give --orig" in said
+    assert "--original" not in refusal(load_pair, folder, seeds_option="")
     assert "--compressed" in refusal(load_pair, None)
     assert "--seeds" in refusal(load_pair, None, Settings(compressed="q.tflite"))
     assert "resize is 'fit'" in refusal(Settings, resize="fit")

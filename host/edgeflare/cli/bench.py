@@ -138,7 +138,7 @@ def bench(
         trust=decided,
         parameters=read_parameters(parameters or (), names),
     )
-    loaded = [load_pair(pair, trust=decided) for pair in pairs]
+    loaded = [load_pair(pair, trust=decided, seeds_option="") for pair in pairs]
     check_pairs(loaded)
     grid = grid.with_pool_of(loaded[0].interface.domain_name)
     grid = grid if only is None else grid.with_only(only, loaded)

@@ -274,7 +274,7 @@ def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
     if file.exists():
         raise UserError(f"{file} exists: correct it, or name another folder with --write-pair")
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, assumed_toml(pair, assumed.lines).encode())
+    write_atomically(file, assumed_toml(pair, folder, assumed.lines).encode())
     Console().print(f"{file}", markup=False, highlight=False, soft_wrap=True)
     result(file)
     return 0

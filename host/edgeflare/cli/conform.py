@@ -177,7 +177,7 @@ def _seeds_of(pair: Path) -> Values | None:
     A pair whose functions are not trusted, or whose seeds are gone, has operators all the same.
     """
     try:
-        return seed_tensors(load_pair(pair), _SEEDS)
+        return seed_tensors(load_pair(pair, seeds_option=""), _SEEDS)
     except UserError as error:
         say(Console(stderr=True), f"the model is given drawn values: {error}")
         return None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import join
 from typing import BinaryIO
 
 from msgspec import to_builtins
@@ -168,7 +169,8 @@ def load_pair(
         given: what the flags say; their paths are relative to the working directory.
         trust: the user's decision on Python functions that `pair.toml` names: as the original, as a
             front end, or for post-processing.
-        seeds_option: the option that gives the command its seeds, for messages.
+        seeds_option: the option that gives the command its seeds, for messages; empty for a command
+            that takes pair folders alone.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a
@@ -177,7 +179,7 @@ def load_pair(
     """
     given = given or Settings()
     trust = granted(trust) if isinstance(trust, bool) else trust
-    options = f"--original, --compressed and {seeds_option}"
+    options = f"--original, --compressed and {seeds_option}" if seeds_option else ""
     file = None if folder is None else _file(folder, options)
     said = given if file is None else given.over(read_settings(file))
     if said.compressed is None:
@@ -254,19 +256,29 @@ def _require_trust(file: Path, functions: Sequence[str | None], trust: Trust) ->
 
 
 def _file(folder: Path, options: str) -> Path:
-    """Return the file of a pair; `options` are what may be given in its place, for messages."""
+    """Return the file of a pair.
+
+    Args:
+        folder: the folder, or the file itself.
+        options: what may be given in its place, for messages; empty for nothing.
+
+    Raises:
+        UserError: it is not there.
+
+    """
     file = folder if folder.suffix == ".toml" else folder / FILE
-    if not folder.exists():
+    if not folder.is_dir() and not file.is_file():
         like = path_suggestion(folder, lambda path: (path / FILE).is_file())
+        instead = f", or {options}" if options else ""
         raise UserError(
-            f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}, or "
-            f"{options}"
+            f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}{instead}"
         )
     if not file.is_file():
-        raise UserError(
-            f"{folder} holds no {FILE}: write one with name, original, compressed, seeds and "
-            f"[preprocess], or give {options}"
-        )
+        models = ("original.tflite", "compressed.tflite", "--inputs", "seeds.npz")
+        named = (folder / word if (folder / word).exists() else word for word in models)
+        command = join(map(str, ["edgeflare", "check", *named, "--write-pair", folder]))
+        instead = f"; or give {options}" if options else ""
+        raise UserError(f"{folder} holds no {FILE}: {command} writes one{instead}")
     return file
 
 

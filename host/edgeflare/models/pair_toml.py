@@ -19,11 +19,13 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 """A key that needs no quotes."""
 
 
-def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) -> str:
+def pair_toml(pair: Pair, folder: Path, name: str, compressed: Path, *, inputs: bool = True) -> str:
     """Return a `pair.toml` of a pair, which can be searched from any folder.
 
     Args:
-        pair: the pair, whose paths become absolute where they were relative.
+        pair: the pair.
+        folder: where the file is to lie; paths below it are relative to it, so that it can be moved
+            with what it holds, and others absolute.
         name: name of the pair in the file.
         compressed: the path of its compressed model.
         inputs: whether it says what the inputs are.
@@ -31,14 +33,14 @@ def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) ->
     """
     original = pair.original
     if original is not None and not is_callable_module(original):
-        original = str(Path(original).expanduser().absolute())
+        original = _path(Path(original).expanduser(), folder)
     interface = pair.interface.described()
     called = pair.interface.invocation
     top = {
         "name": name,
         "original": original,
-        "compressed": compressed,
-        "seeds": str(pair.seeds.absolute()),
+        "compressed": _path(compressed, folder),
+        "seeds": _path(pair.seeds, folder),
         "classes": pair.classes,
         "outputs": interface.outputs,
         "signature": called.signature,
@@ -61,6 +63,11 @@ def pair_toml(pair: Pair, name: str, compressed: str, *, inputs: bool = True) ->
     for table, own in _own_of_the_device(pair.interface):
         lines += _table(f"device.{table}", own) if own else ()
     return "\n".join(lines) + "\n"
+
+
+def _path(path: Path, folder: Path) -> str:
+    path, folder = path.absolute(), folder.absolute()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _own_of_the_device(interface: PairInterface) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -197,7 +197,7 @@ def check_into(  # noqa: PLR0913 - what decides a check, who watches it, and whe
             document, lost = run_check(job, folder.figures, folder, observer, interrupt)
         folder.keep_page(document)
         if loaded.assumed is not None:
-            write_atomically(path / FILE, assumed_toml(loaded.pair).encode())
+            write_atomically(path / FILE, assumed_toml(loaded.pair, path).encode())
     return document, lost
 
 

@@ -132,15 +132,16 @@ def _with_notes(assumed: Assumption, given: Settings, decided: Trust) -> Pair:
     return replace(pair, notes=(*pair.notes, *assumed.notes))
 
 
-def assumed_toml(pair: Pair, lines: tuple[str, ...] = ()) -> str:
+def assumed_toml(pair: Pair, folder: Path, lines: tuple[str, ...] = ()) -> str:
     """Return a `pair.toml` of a pair, with what was assumed, its notes, as comments.
 
     Args:
         pair: a pair whose notes say what was assumed.
+        folder: where the file is to lie.
         lines: what the user has to complete; nothing is then said of inputs.
 
     """
-    text = pair_toml(pair, pair.name, str(pair.compressed.absolute()), inputs=not lines)
+    text = pair_toml(pair, folder, pair.name, pair.compressed, inputs=not lines)
     return "\n".join(
         [
             "# Written by edgeflare check. What was assumed, and may have to be corrected:",

@@ -45,5 +45,5 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
 
     It can be searched from any folder: a path that was relative becomes absolute.
     """
-    text = pair_toml(replace(pair, seeds=seeds), f"{pair.name}-repaired", MODEL)
+    text = pair_toml(replace(pair, seeds=seeds), out, f"{pair.name}-repaired", out / MODEL)
     write_atomically(out / FILE, text.encode())
