@@ -7,10 +7,9 @@ Both draw the same mutants by the seed, as many from each room. `probe` runs the
 probe in the place of each mutant, and adds to what it kept which tests pass there, in whatever
 process. `run` makes one mutant after the other and runs against each the tests that pass there,
 those of its room and the quickest first, until they have taken half a minute of processor time,
-whatever else the machine does; a test that takes another half is stopped with all. It goes on where
-it was stopped, and `--part 1/2` does each second one, for two clones at the same time. The
-table has what became of the mutants by room; `OUT/mutants-SEED.jsonl` has each one with its place
-and text.
+whatever else the machine does; tests that do not end are stopped. It goes on where it was stopped,
+and `--part 1/2` does each second one, for two clones at the same time. The table has what became of
+the mutants by room; `OUT/mutants-SEED.jsonl` has each one with its place and text.
 
 It changes files where they lie: run it in a clone of its own. Words after `--` go to the pytest of
 `probe`, such as files or `-m 'not system'`.
@@ -50,13 +49,16 @@ SOURCES = {
     "agent": ROOT / "agent" / "edgeflare_agent",
     "operators": ROOT / "operators" / "edgeflare_operators",
 }
-LONGEST = 60.0
-"""Processor seconds that the tests of a mutant may take together; no test begins after half."""
+BUDGET = 30.0
+"""Processor seconds that tests of a mutant take, after which none begins."""
+
+LONGEST = 90.0
+"""Processor seconds after which the tests of a mutant are stopped, their collection included."""
 
 IDLE = 300.0
 """Seconds after which tests that wait for something are stopped."""
 
-MOST_TESTS = 200
+MOST_TESTS = 100
 """Tests that are named to pytest, which collects all of them before the first."""
 
 MIRRORED = {"host": "tests", "agent": "tests/agent", "operators": "tests/operators"}
@@ -389,7 +391,7 @@ def _verdict(tests: Sequence[str]) -> tuple[str, float]:
     process = psutil.Popen(
         [*words, "-p", "pytest_budget", *tests],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": places, "BUDGET_OF_MUTANT": str(LONGEST / 2)},
+        env={**os.environ, "PYTHONPATH": places, "BUDGET_OF_MUTANT": str(BUDGET)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
