@@ -78,6 +78,11 @@ def test_shrinking_by_gradients_depends_on_the_run_seed_alone(tmp_path: Path) ->
     one, other = (search(tmp_path / chains, *by, "--chains", chains) for chains in ("1", "3"))
     assert untimed(one) == untimed(other)
     assert len(one["findings"]) == 3
+    for key in ("host_gradients", "translated_evaluations"):
+        assert key not in one["totals"]  # the search asked for none
+        spent = [found["refined"][key] for found in one["findings"]]
+        assert one["totals"][f"refine_{key}"] == sum(spent)
+        assert min(spent) > 0
     for found in one["findings"]:
         assert found["distortion"]["l2"] < 0.8 * found["refined"]["distortion_before"]["l2"]
 

@@ -249,6 +249,15 @@ def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
     assert not any("white box" in text for text in both(document))
     document["totals"] |= {"host_gradients": 1234, "translated_evaluations": 5678}
     assert all(line in text for text in both(document))
+    document["totals"] |= {
+        "refined": 2, "refine_queries": 80, "refine_device_queries": 6, "refine_seconds": 2.0,
+        "refine_host_gradients": 50, "refine_translated_evaluations": 1160,
+    }  # fmt: skip
+    line = (
+        "refining 80 queries, 6 on the device, 50 host gradients, 1,160 translated evaluations,"
+        " 2.0 s"
+    )
+    assert all(line in text for text in both(document))
 
 
 def test_the_terminal_names_the_folder_that_stays_on_a_device(document: Document) -> None:

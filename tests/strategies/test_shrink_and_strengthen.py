@@ -113,13 +113,20 @@ def test_gradients_lead_to_the_border_with_few_queries() -> None:
     near = []
     for seed in SEEDS:
         of = like_the_twin(bench(seed))
-        one = refined(shrink_by_gradient, of, Goal(), 40)
+        one = refined(shrink_by_gradient, of, Goal(), 6)
         assert Goal().met(everyone(of, one.after.input)) == "deviation"
-        assert one.inputs <= 40
-        assert one.device_queries < 8
+        assert one.inputs <= 6
+        assert one.device_queries < 3
         near.append(distance(of, one.after.input) / to_border(of))
     assert median(near) < 1.1  # where estimated gradients take 800 queries to 1.15
     assert min(near) > 0.9
+
+
+def test_where_no_translation_foretells_a_deviation_it_is_shrunk_by_estimates() -> None:
+    of = bench(SEEDS[1])
+    blind = replace(of, models={**of.models, Arm.TWIN: of.models[Arm.ORIGINAL]})
+    one = refined(shrink_by_gradient, blind, Goal(), 150)
+    assert distance(of, one.after.input) < 0.8 * distance(of, one.before.input)
 
 
 def test_more_budget_never_ends_farther() -> None:

@@ -230,6 +230,8 @@ class RefinementPhase:
                 linf=found.linf,
                 mean_abs=found.mean_abs,
                 changed=found.changed,
+                host_gradients=chain.strategy.host_gradients,
+                translated_evaluations=chain.strategy.translated_evaluations,
                 seconds=chain.seconds - shown.seconds,
                 strengthen_queries=after.queries - shown.queries,
                 strengthen_device_queries=after.device_queries - shown.device_queries,

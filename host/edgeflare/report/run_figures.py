@@ -211,12 +211,14 @@ def spent_lines(totals: Totals) -> Lines:
         for name, queries, seconds in steps
         if queries is not None and seconds is not None
     )
+    inside = _white_box_spent(totals.refine_host_gradients, totals.refine_translated_evaluations)
     return [
         searched,
         (
             "refining",
             f"{totals.refine_queries:,} queries, {totals.refine_device_queries:,} on the device,"
-            f" {totals.refine_seconds:.1f} s{f': {said}' if said else ''}",
+            f" {f'{inside}, ' if inside else ''}"
+            f"{totals.refine_seconds:.1f} s{f': {said}' if said else ''}",
         ),
     ]
 
@@ -298,13 +300,15 @@ def duplicate_lines(totals: Totals) -> Lines:
 
 def white_box_lines(totals: Totals) -> Lines:
     """Return how much was asked about the inside of the models; nothing where nothing was."""
-    if totals.host_gradients is None or totals.translated_evaluations is None:
-        return []
-    line = (
-        f"{totals.host_gradients:,} host gradients, "
-        f"{totals.translated_evaluations:,} translated evaluations"
-    )
-    return [("white box", line)]
+    line = _white_box_spent(totals.host_gradients, totals.translated_evaluations)
+    return [("white box", line)] if line else []
+
+
+def _white_box_spent(gradients: int | None, evaluations: int | None) -> str:
+    """Return how many white-box queries there were; empty where there was none."""
+    if gradients is None or evaluations is None:
+        return ""
+    return f"{gradients:,} host gradients, {evaluations:,} translated evaluations"
 
 
 def harms_in_words(harms: Mapping[str, int]) -> str:

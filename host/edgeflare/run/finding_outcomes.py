@@ -154,6 +154,7 @@ def _refined(row: RefinementRow) -> Refined:
     return Refined(
         queries=row.queries,
         device_queries=row.device_queries,
+        **white_box_spent((row,)),
         strength_before=row.strength,
         distortion_before=_distortion(row),
         image_before=row.image,

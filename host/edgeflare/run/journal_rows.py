@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
@@ -86,11 +86,12 @@ REFINEMENT_STEPS_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS refinement_steps (
     seed_id INTEGER PRIMARY KEY,
     strengthen_queries INTEGER NOT NULL, strengthen_device_queries INTEGER NOT NULL,
+    host_gradients INTEGER NOT NULL, translated_evaluations INTEGER NOT NULL,
     seconds REAL NOT NULL, strengthen_seconds REAL NOT NULL
 ) WITHOUT ROWID
 """
-"""What strengthening had of a refinement that has ended. Made with the first, for the same
-reason."""
+"""What strengthening had of a refinement that has ended, and its white-box queries. Made with the
+first, for the same reason."""
 
 MARKS_TABLE: Final = """
 CREATE TABLE IF NOT EXISTS marks (
@@ -273,12 +274,19 @@ class ChainRow:
         )
 
 
-def white_box_spent(chains: Iterable[ChainRow]) -> Mapping[str, Any]:
-    """Return what white-box queries cost, as the document has it; nothing where there was none."""
-    rows = list(chains)
+def white_box_spent(
+    ended: Sequence[ChainRow] | Sequence[RefinementRow], prefix: str = ""
+) -> Mapping[str, Any]:
+    """Return what white-box queries cost, as the document has it; nothing where there was none.
+
+    Args:
+        ended: the searches or refinements that asked.
+        prefix: what stands before the document's keys.
+
+    """
     spent = {
-        "host_gradients": sum(row.host_gradients for row in rows),
-        "translated_evaluations": sum(row.translated_evaluations for row in rows),
+        f"{prefix}host_gradients": sum(row.host_gradients for row in ended),
+        f"{prefix}translated_evaluations": sum(row.translated_evaluations for row in ended),
     }
     return spent if any(spent.values()) else {}
 
@@ -332,6 +340,7 @@ class RefinementRow:
         strengthen_queries: those of the queries that strengthened it; the first of all, by which
             the finding has to show again, is of no step.
         strengthen_device_queries: those of the device queries that strengthened it.
+        host_gradients: white-box queries, which are no queries; likewise translated_evaluations.
         seconds: share of evaluation time of strengthening and shrinking.
         strengthen_seconds: share of evaluation time of strengthening.
 
@@ -351,6 +360,8 @@ class RefinementRow:
     changed: Count
     strengthen_queries: Count = 0
     strengthen_device_queries: Count = 0
+    host_gradients: Count = 0
+    translated_evaluations: Count = 0
     seconds: Amount = 0.0
     strengthen_seconds: Amount = 0.0
 

@@ -265,6 +265,10 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queries: queries that both took.
         device_queries: those of them that the device answered.
+        host_gradients: gradients of the original that shrinking asked for, which are no queries;
+            absent where it asked for none.
+        translated_evaluations: inputs on which it evaluated the translations of original and twin;
+            absent likewise.
         strength_before: the strength before; null where it had none.
         distortion_before: the distance to the seed before.
         image_before: path of the input before, relative to the run directory.
@@ -273,6 +277,8 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
 
     queries: Count
     device_queries: Count
+    host_gradients: Count | UnsetType = UNSET
+    translated_evaluations: Count | UnsetType = UNSET
     strength_before: Number | None
     distortion_before: Distortion
     image_before: str
@@ -308,6 +314,10 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         refine_queries: queries of all refinements: one for each finding to see whether it still is
             one, strengthening, shrinking, and those that have not ended.
         refine_device_queries: those that the device answered, after the host or beside it.
+        refine_host_gradients: gradients that the refinements which have ended asked for; absent
+            where they asked for none.
+        refine_translated_evaluations: inputs on which these refinements evaluated the translations
+            of original and twin; absent likewise.
         strengthen_queries: strengthening of findings whose refinement has ended; absent where it
             was not asked for, or none was refined.
         strengthen_device_queries: those that the device answered; absent likewise.
@@ -349,6 +359,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refined: Count | None = None
     refine_queries: Count | None = None
     refine_device_queries: Count | None = None
+    refine_host_gradients: Count | None = None
+    refine_translated_evaluations: Count | None = None
     strengthen_queries: Count | None = None
     strengthen_device_queries: Count | None = None
     strengthen_seconds: Amount | None = None

@@ -83,7 +83,7 @@ class RunJournal(Journal):
     """The journal of a run: of a search, a survey or a replay."""
 
     tables = TABLES
-    version = 3
+    version = 4
 
     _stint: int | None = None
     """The row of `stints` that has this process's times."""
@@ -221,7 +221,7 @@ class RunJournal(Journal):
         )
         self._db.execute(REFINEMENT_STEPS_TABLE)
         self._db.execute(
-            "INSERT OR REPLACE INTO refinement_steps VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO refinement_steps VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.seed_id, *steps),
         )
         self._db.execute(

@@ -119,6 +119,7 @@ def _refining(
         "refined": len(ended),
         "refine_queries": sum(row.queries for row in ended) + _mutated(rows),
         "refine_device_queries": sum(row.device_queries for row in ended) + _by_device(rows),
+        **white_box_spent(ended, "refine_"),
         **(stronger if plan.strengthen and evaluated else {}),
         **(nearer if plan.shrink and evaluated else {}),
     }

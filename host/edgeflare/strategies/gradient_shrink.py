@@ -2,21 +2,22 @@
 
 The point of the boundary that is nearest to the seed is found as DeepFool (Moosavi-Dezfooli et al.,
 CVPR 2016) and FAB (Croce and Hein, ICML 2020) find it: the boundary is taken as straight at the
-present point, and the seed projected onto it, again and again. What both sides answer near that
-point is foretold by the translations, so that queries are made about what should deviate alone.
+present point, and the seed projected onto it, again and again. What both sides answer on the way
+and near that point is foretold by the translations, so that queries are made about what should
+deviate alone. Where nothing deviates as foretold, it shrinks by estimates as `shrink` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input, Real
-from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome, TranslatedQuery
+from edgeflare.core.query import Arm, GradientQuery, Outcome, TranslatedOutcome, TranslatedQuery
 from edgeflare.strategies.refining.decision_boundary import (
     DecisionBoundary,
     find_crossing,
@@ -34,12 +35,24 @@ from edgeflare.strategies.refining.trigger_refinement import (
     RefinementOver,
     TriggerRefinement,
 )
-from edgeflare.strategies.shrink import PROGRESS, keep_nearer, reset_blocks, reset_cells
-from edgeflare.strategies.strategy import Start, WhiteboxGenerator
+from edgeflare.strategies.shrink import (
+    PROGRESS,
+    follow_boundary,
+    halve_change,
+    keep_nearer,
+    reset_blocks,
+    reset_cells,
+)
+from edgeflare.strategies.strategy import QueryGenerator, Start, WhiteboxGenerator
 from edgeflare.strategies.surrogate import with_device
+
+T = TypeVar("T")
 
 _ROUNDS: Final = 8
 """Projections at most; most end after four or five, with less than a hundredth gained."""
+
+_WALKED: Final = 10_000
+"""Inputs that the translations answer on the way to the boundary at most: never reached."""
 
 _FORETOLD: Final = 24
 """Inputs around a point that the translations answer at once."""
@@ -71,7 +84,9 @@ def shrink_by_gradient(
         return trigger
     refinement = TriggerRefinement(trigger, start, budget, enough)
     try:
-        yield from _follow_gradient(refinement)
+        if not (yield from _follow_gradient(refinement)):
+            yield from halve_change(refinement)
+            yield from follow_boundary(refinement)
         yield from reset_blocks(refinement)
         yield from reset_cells(refinement)
     except RefinementOver:
@@ -79,21 +94,47 @@ def shrink_by_gradient(
     return refinement.trigger
 
 
-def _follow_gradient(refinement: TriggerRefinement) -> WhiteboxGenerator[None]:
-    """Find the point of the boundary that is nearest to the seed, and a deviation there."""
+def _follow_gradient(refinement: TriggerRefinement) -> WhiteboxGenerator[bool]:
+    """Find the point of the boundary that is nearest to the seed, and a deviation there.
+
+    Returns:
+        Whether the arms confirmed one.
+
+    """
     seed = refinement.at_seed()
     if not len(seed.first.scores):
-        return
+        return False
+    walk = TriggerRefinement(refinement.trigger, refinement.start, _WALKED)
     boundary = DecisionBoundary.around(seed.first)
-    gradient = _KnownGradient(refinement.start, boundary.home, len(seed.first.scores))
-    points = yield from _first_points(refinement, boundary, gradient)
+    gradient = _KnownGradient(walk.start, boundary.home, len(seed.first.scores))
+    points = yield from _first_points(walk, boundary, gradient)
     for at, begin in enumerate(points):
-        points[at] = yield from _projected(refinement, boundary, gradient, begin)
-    points.sort(key=lambda point: seed_distance(refinement, point))
+        points[at] = yield from _projected(walk, boundary, gradient, begin)
+    points.sort(key=lambda point: seed_distance(walk, point))
     for point in points:
         yield from gradient.ask(point)
         if (yield from _deviate_near(refinement, boundary, gradient, point)):
-            return
+            return True
+    return False
+
+
+def _foretold(steps: QueryGenerator[T]) -> WhiteboxGenerator[T]:
+    """Answer by the translations what would be asked of the arms; the twin's as the device's."""
+    try:
+        asked = next(steps)
+        while True:
+            told: Sequence[TranslatedOutcome] = yield TranslatedQuery(
+                [query.input for query in asked]
+            )
+            asked = steps.send(_as_of_arms(told))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def _as_of_arms(told: Sequence[TranslatedOutcome]) -> list[Outcome]:
+    """Return what translations answer as outcomes of all arms; the device's is the twin's."""
+    return [with_device(one.outcome, one.outcome[Arm.TWIN]) for one in told]
 
 
 class _KnownGradient:
@@ -163,7 +204,7 @@ def _first_points(
     points = []
     for aim in aims:
         if aim is not None:
-            point = yield from find_crossing(refinement, boundary, gradient, aim, within)
+            point = yield from _foretold(find_crossing(refinement, boundary, gradient, aim, within))
             points += [] if point is None else [point]
     return points or [trigger]
 
@@ -180,7 +221,8 @@ def _projected(
         aim = project_seed(refinement, boundary, gradient, point)
         if aim is None:
             break
-        before, point = point, (yield from step_to(refinement, boundary, gradient, point, aim))
+        step = step_to(refinement, boundary, gradient, point, aim)
+        before, point = point, (yield from _foretold(step))
         if seed_distance(refinement, point) > PROGRESS * seed_distance(refinement, before):
             break
     return point
@@ -199,7 +241,7 @@ def _deviate_near(
     for _ in range(_TURNS):
         inputs = inputs_between(refinement, boundary, slope, point, gaps, _FORETOLD)
         told: Sequence[TranslatedOutcome] = yield TranslatedQuery(inputs)
-        outcomes = [with_device(known.outcome, known.outcome[Arm.TWIN]) for known in told]
+        outcomes = _as_of_arms(told)
         gaps += [
             margin_gap(boundary, outcome[Arm.ORIGINAL], outcome[Arm.TWIN]) for outcome in outcomes
         ]
