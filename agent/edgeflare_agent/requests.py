@@ -147,8 +147,8 @@ def _invocation(asked: agent_pb2.Invocation) -> Invocation:
     if asked.steps and (asked.frames or asked.signature or asked.input_shapes):
         raise ValueError("steps have shapes and signatures of their own, and no frames")
     for role, total in (
-        ("inputs", sum(prod(one.shape) for step in asked.steps for one in step.input_shapes)),
-        ("outputs", sum(prod(one.shape) for step in asked.steps for one in step.output_shapes)),
+        ("inputs", sum(prod(entry.shape) for step in asked.steps for entry in step.input_shapes)),
+        ("outputs", sum(prod(entry.shape) for step in asked.steps for entry in step.output_shapes)),
     ):
         # An element is a byte or more, and the tensors of all steps have to fit a message.
         _check_range(f"the size of the {role} of all steps", total, 0, PAYLOAD_LIMIT_BYTES)
@@ -167,7 +167,7 @@ def _step(asked: agent_pb2.Invocation.Step) -> Step:
     _check_range("the number of output shapes", len(asked.output_shapes), 0, MOST_NAMED_TENSORS)
     for output_shape in asked.output_shapes:
         _check_shape(f"output {output_shape.output!r}", output_shape.shape)
-    outputs = {one.output: tuple(one.shape) for one in asked.output_shapes}
+    outputs = {entry.output: tuple(entry.shape) for entry in asked.output_shapes}
     return Step(asked.signature, _shapes(asked.input_shapes), outputs)
 
 

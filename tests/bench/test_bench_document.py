@@ -71,18 +71,18 @@ def test_a_row_sums_up_the_runs_of_a_strategy(
         totals = [run.totals for run in runs]
         found = [finding for run in runs for finding in run.findings]
         assert row.runs == 2
-        assert row.searches == sum(one.seeds - one.deviating_seeds for one in totals)
+        assert row.searches == sum(total.seeds - total.deviating_seeds for total in totals)
         assert row.findings == len(found) > 0
         assert row.success is not None
-        assert row.success.value == pytest.approx(np.mean([one.success_rate for one in totals]))
+        assert row.success.value == pytest.approx(np.mean([total.success_rate for total in totals]))
         assert row.mean_queries is not None
         assert row.mean_queries.value == pytest.approx(np.mean([one.queries for one in found]))
         assert row.median_queries is not None
         assert row.median_queries.value == np.median([one.queries for one in found])
         assert row.wall_seconds == pytest.approx(
-            sum(one.wall_seconds for one in totals) / len(found)
+            sum(total.wall_seconds for total in totals) / len(found)
         )
-        assert row.ties == sum(one.ties for one in totals)
+        assert row.ties == sum(total.ties for total in totals)
         assert row.median_l2 == np.median([one.distortion.l2 for one in found])
         strengths = [one.strength for one in found if one.strength is not None]
         assert row.median_strength == np.median(strengths)

@@ -55,14 +55,16 @@ def test_a_replay_of_several_classes_is_that_of_each(
     out = tmp_path / "fleet"
     together = start("replay", searched, *against, *FLEET, *BOTH, "--out", out)
     codes, printed = [], ""
-    for one in CLASSES:
-        alone = call_here("replay", searched, *against, "--device", one, "--out", tmp_path / one)
+    for class_ in CLASSES:
+        alone = call_here(
+            "replay", searched, *against, "--device", class_, "--out", tmp_path / class_
+        )
         codes.append(alone.code)
         printed += alone.out
-        assert str(out / one) in together.out
-        assert comparable(out / one) == comparable(tmp_path / one)
-        assert (out / one / "run.db").is_file()
-        assert one in together.err
+        assert str(out / class_) in together.out
+        assert comparable(out / class_) == comparable(tmp_path / class_)
+        assert (out / class_ / "run.db").is_file()
+        assert class_ in together.err
     assert together.code == max(codes)
     assert figures_of(together.out) == figures_of(printed)
     status = completed("fleet", "status", out)

@@ -243,9 +243,9 @@ def test_every_field_of_every_class_is_known_and_the_classes_of_a_union_by_their
     unions: dict[str, Any] = {}
     for name in CLASSES:
         fields, attributes = fields_of(name), list(vars(getattr(schema, f"{name}T")()))
-        assert [one.name for one in fields] == attributes
-        assert len({one.slot for one in fields}) == len(attributes)
-        unions |= {one.name: one.of for one in fields if one.kind == "union"}
+        assert [field.name for field in fields] == attributes
+        assert len({field.slot for field in fields}) == len(attributes)
+        unions |= {field.name: field.of for field in fields if field.kind == "union"}
     assert unions["details"][1] == "CustomQuantization"
     assert unions["arraySegments"] == unions["arrayIndices"]
     assert unions["builtinOptions"][11] == "AddOptions"
@@ -304,7 +304,7 @@ def read_by_itself(_: Any, graph: Any) -> None:
 
 
 def scaled_unevenly(_: Any, graph: Any) -> None:
-    quantized = next(one for one in graph.tensors if one.quantization is not None)
+    quantized = next(tensor for tensor in graph.tensors if tensor.quantization is not None)
     quantized.quantization.scale = np.ones(777, np.float32)
 
 
@@ -412,7 +412,7 @@ def test_changed_models_are_read_or_refused(number: int) -> None:
 
 def _read_graph(content: bytes, source: str) -> None:
     graph = Graph(content, source)
-    for one in graph.layers:
-        graph.fed(one), graph.options(one.index)
+    for layer in graph.layers:
+        graph.fed(layer), graph.options(layer.index)
     for tensor in graph.tensors:
         graph.describe(tensor.index), graph.origin(tensor.index), graph.real_values(tensor.index)

@@ -58,20 +58,20 @@ class Joins(ast.NodeVisitor):
 
     def _learn(self, nodes: list[ast.AST]) -> None:
         """Note which variables of the module are paths, and which are whole numbers alone."""
-        annotated = [one for one in nodes if isinstance(one, ast.arg) and one.annotation]
+        annotated = [node for node in nodes if isinstance(node, ast.arg) and node.annotation]
         others = {one.arg for one in annotated if ast.unparse(one.annotation or one) != "int"}
         self._numbers = {one.arg for one in annotated} - others
         self._paths = {one.arg for one in annotated if is_of_paths(one.annotation)}
         self._paths |= {
-            one.name
-            for one in nodes
-            if isinstance(one, ast.FunctionDef) and is_of_paths(one.returns)
+            node.name
+            for node in nodes
+            if isinstance(node, ast.FunctionDef) and is_of_paths(node.returns)
         }
         assigned = [
-            one
-            for one in nodes
+            node
+            for node in nodes
             if isinstance(
-                one, (ast.Assign, ast.NamedExpr, ast.withitem, ast.For, ast.comprehension)
+                node, (ast.Assign, ast.NamedExpr, ast.withitem, ast.For, ast.comprehension)
             )
         ]
         for _ in range(2):  # what is assigned may be made of what is assigned further below
@@ -89,7 +89,7 @@ class Joins(ast.NodeVisitor):
             targets = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
             value = node.value
         if self._is_path(value):
-            self._paths |= {one.id for one in targets if isinstance(one, ast.Name)}
+            self._paths |= {target.id for target in targets if isinstance(target, ast.Name)}
 
     def _is_path(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
@@ -116,9 +116,9 @@ class Joins(ast.NodeVisitor):
             return all(map(self._is_constant, node.elts))
         if isinstance(node, ast.JoinedStr):
             return all(
-                self._is_constant(one.value) or ast.unparse(one.value) in self._numbers
-                for one in node.values
-                if isinstance(one, ast.FormattedValue)
+                self._is_constant(value.value) or ast.unparse(value.value) in self._numbers
+                for value in node.values
+                if isinstance(value, ast.FormattedValue)
             )
         return isinstance(node, ast.Constant) or (
             isinstance(node, ast.Starred) and self._is_constant(node.value)
@@ -127,7 +127,7 @@ class Joins(ast.NodeVisitor):
     @contextmanager
     def _of_constants(self, loops: list[ast.comprehension] | list[ast.For]) -> Iterator[None]:
         """Take the variables of loops over constants for constants while the context lasts."""
-        names = [ast.unparse(one.target) for one in loops if self._is_constant(one.iter)]
+        names = [ast.unparse(loop.target) for loop in loops if self._is_constant(loop.iter)]
         self._constants += names
         yield
         del self._constants[len(self._constants) - len(names) :]
@@ -193,9 +193,9 @@ class Joins(ast.NodeVisitor):
     def _add(self, *parts: ast.expr) -> None:
         within = ".".join(self._within[:2])
         self.found |= {
-            f"{within}: {ast.unparse(one)}" if within else ast.unparse(one)
-            for one in parts
-            if not self._is_constant(one)
+            f"{within}: {ast.unparse(part)}" if within else ast.unparse(part)
+            for part in parts
+            if not self._is_constant(part)
         }
 
 
@@ -398,10 +398,10 @@ reason why nobody else chooses where it leads."""
 def test_no_name_from_a_document_becomes_a_path_elsewhere() -> None:
     """A new entry is right only where no document, journal, archive or peer gives the name."""
     files = [*(ROOT / "host").rglob("*.py"), *(ROOT / "agent").rglob("*.py")]
-    contents = {one.relative_to(ROOT).as_posix(): one.read_bytes() for one in files}
+    contents = {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in files}
     modules = {name: ast.parse(one) for name, one in contents.items() if b"Path" in one}
     assert len(modules) > 150
-    fields = frozenset(name for one in modules.values() for name in fields_of_paths(one))
+    fields = frozenset(name for module in modules.values() for name in fields_of_paths(module))
     found = {
         name: Joins(modules.get(name) or ast.parse(one), fields).found
         for name, one in contents.items()

@@ -182,7 +182,7 @@ def _opens(call: ast.Call) -> bool:
     if name == "os.open":
         flags = ast.unparse(call)
         return "O_DIRECTORY" not in flags and "O_WRONLY" not in flags
-    named = {one.arg: one.value for one in call.keywords}
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
     if name in _OPENING:
         mode = named.get("mode", call.args[1] if len(call.args) > 1 else None)
         return mode is None or _reads(mode)

@@ -130,7 +130,7 @@ def failure_of(document: Document, entry: Document) -> ElementTree.Element:
 
 
 def properties(suite: ElementTree.Element) -> dict[str, str]:
-    return {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+    return {entry.attrib["name"]: entry.attrib["value"] for entry in suite.iter("property")}
 
 
 def test_each_seed_is_a_case_and_what_deviates_fails(document: Document) -> None:

@@ -65,7 +65,7 @@ def test_more_seeds_make_an_interval_narrower() -> None:
 def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(1)
     intervals = [known(mean(rng.normal(10.0, 2.0, (40, 1)))) for _ in range(100)]
-    assert 85 <= sum(one.low <= 10.0 <= one.high for one in intervals) <= 100
+    assert 85 <= sum(interval.low <= 10.0 <= interval.high for interval in intervals) <= 100
 
 
 @pytest.mark.slow

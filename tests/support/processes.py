@@ -29,9 +29,9 @@ def descendants(pid: int) -> list[int]:
 def agents(pid: int) -> list[int]:
     """Return the agents below a process that were not forked from one of the tests' own."""
     return [
-        one
-        for one in descendants(pid)
-        if b"edgeflare_agent" in process_file(one, "cmdline").split(b"\0")
+        descendant
+        for descendant in descendants(pid)
+        if b"edgeflare_agent" in process_file(descendant, "cmdline").split(b"\0")
     ]
 
 

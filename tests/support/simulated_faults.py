@@ -63,9 +63,9 @@ def observed(
 ) -> Observation:
     """Return what is seen of a model on a device with faults; draws once for each fault."""
     judgement = KernelJudgement("right", telling=1000)
-    for one in faults:
-        if one.meets(configuration) and rng.random() < one.rate:
-            judgement = KernelJudgement("device", one.symptom, counted=True)
+    for fault in faults:
+        if fault.meets(configuration) and rng.random() < fault.rate:
+            judgement = KernelJudgement("device", fault.symptom, counted=True)
     return Observation(*cell, all_settings(cell, configuration), judgement)
 
 
@@ -122,9 +122,11 @@ def agreement(
 ) -> float:
     """Return the share of fresh models of which learned and planted conditions say the same."""
     configurations = [fresh(cell, rng) for _ in range(models)]
-    table = SettingsTable([all_settings(cell, one) for one in configurations])
-    said = np.any([one.condition.held(table) for one in groups], axis=0)
-    true = np.array([any(fault.meets(one) for fault in faults) for one in configurations])
+    table = SettingsTable([all_settings(cell, configuration) for configuration in configurations])
+    said = np.any([group.condition.held(table) for group in groups], axis=0)
+    true = np.array(
+        [any(fault.meets(configuration) for fault in faults) for configuration in configurations]
+    )
     return float((said == true).mean())
 
 
@@ -135,7 +137,7 @@ def drawn_fault(cell: Cell, rng: np.random.Generator) -> SimulatedFault:
     """
     sample = [fresh(cell, rng) for _ in range(300)]
     while True:
-        terms = [term for one in cell_parameters(cell) for term in _terms(one, rng)]
+        terms = [term for parameter in cell_parameters(cell) for term in _terms(parameter, rng)]
         terms += list(_comparisons(cell_parameters(cell)))
         places = rng.choice(len(terms), 1 + int(rng.integers(2)), replace=False)
         chosen = [terms[int(at)] for at in places]
@@ -177,11 +179,11 @@ def _terms(parameter: OperatorParameter, rng: np.random.Generator) -> Iterator[t
 
 
 def _comparisons(parameters: Sequence[OperatorParameter]) -> Iterator[tuple[str, Meets]]:
-    for one in parameters:
+    for parameter in parameters:
         for other in parameters:
-            if one.unit and one.unit == other.unit and one.name < other.name:
-                yield _larger(one.name, other.name)
-                yield _larger(other.name, one.name)
+            if parameter.unit and parameter.unit == other.unit and parameter.name < other.name:
+                yield _larger(parameter.name, other.name)
+                yield _larger(other.name, parameter.name)
 
 
 def _larger(name: str, other: str) -> tuple[str, Meets]:

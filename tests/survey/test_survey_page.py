@@ -102,7 +102,7 @@ def test_all_parts_are_in_it(document: SurveyDocument, directory: RunDirectory) 
     for table in (document.by_condition, document.by_severity, document.by_group):
         for one in table.slices:
             assert f"{one.name} {interval(one.deviation)}" in parsed.text
-    titles = [str(one["title"]) for one in parsed.all("td") if one.get("class") == "cell heat"]
+    titles = [str(cell["title"]) for cell in parsed.all("td") if cell.get("class") == "cell heat"]
     cells = document.by_cell.slices
     assert len(titles) == len(cells) == 7
     for one, title in zip(cells, titles, strict=True):
@@ -116,7 +116,7 @@ def test_the_stored_inputs_of_the_worst_conditions_are_drawn(
     document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
     parsed = rendered(document, directory)
-    drawn = [one for one in parsed.all("img") if str(one["src"]).startswith("data:image/")]
+    drawn = [image for image in parsed.all("img") if str(image["src"]).startswith("data:image/")]
     assert len(drawn) == 2 * 3 + 1
     assert len(parsed.all("article")) == len(FINDINGS) - 1
     assert "severity 5" in parsed.text
@@ -140,7 +140,7 @@ def test_a_survey_of_little_has_the_parts_that_it_can_have() -> None:
     facts = without_original(constructed_facts(conditions=(), groups=()))
     document = constructed_document(facts, gates=(), warnings=(), stopped_by="interrupt")
     parsed = rendered(document)
-    sections = [one["id"] for one in parsed.all("section")]
+    sections = [section["id"] for section in parsed.all("section")]
     assert sections == ["rates", "classes", "release", "method", "ran"]
     assert not parsed.all("svg")
     assert "This is not the whole survey: it was stopped by Ctrl-C" in parsed.text
@@ -151,7 +151,7 @@ def test_a_survey_of_little_has_the_parts_that_it_can_have() -> None:
 def test_a_task_without_classes_shows_distances() -> None:
     parsed = rendered(constructed_document(with_distances(constructed_facts())))
     assert "mean IoU to the device" in parsed.text
-    assert "classes" not in [one["id"] for one in parsed.all("section")]
+    assert "classes" not in [section["id"] for section in parsed.all("section")]
 
 
 def test_of_many_classes_the_worst_are_listed() -> None:
@@ -192,7 +192,7 @@ def test_each_cell_of_the_map_has_its_rate_and_interval_in_its_place(
     unchanged, found = heat_tables(sampled)
     assert list(found.header) == ["condition", *(f"severity {one}" for one in SEVERITIES)]
     assert [row[0] for row in found.rows] == list(CONDITIONS)
-    slices = {(one.condition, one.severity): one for one in sampled.by_cell.slices}
+    slices = {(slice_.condition, slice_.severity): slice_ for slice_ in sampled.by_cell.slices}
     shades = [known(one.shade) for one in cells(unchanged.rows[0])]
     for name, row in zip(CONDITIONS, found.rows, strict=True):
         for severity, cell in zip(SEVERITIES, cells(row), strict=True):
@@ -325,14 +325,14 @@ def test_only_some_examples_of_many_are_shown(
 def test_a_condition_that_a_gate_names_is_shown_without_examples_too(
     document: SurveyDocument, directory: RunDirectory, run: RunDocument
 ) -> None:
-    dark = tuple(one for one in document.findings if one.condition == "dark")
+    dark = tuple(finding for finding in document.findings if finding.condition == "dark")
     document = changed(document, findings=dark)
     found = worst_conditions(document, run, directory)
     assert {one.name: len(one.examples) for one in found} == {"dark": 1, "fog": 0}
     page = worst_conditions_html(document, run, directory)
     assert page.count("none of them is under this condition") == 1
     document = changed(document, gates=())
-    assert [one.name for one in worst_conditions(document, run, directory)] == ["dark"]
+    assert [condition.name for condition in worst_conditions(document, run, directory)] == ["dark"]
 
 
 def test_what_the_run_does_not_have_is_no_example(
@@ -376,7 +376,7 @@ def test_inputs_charts_and_shades_are_drawn(browser: Any, page: Path) -> None:
     assert len(charts) == 2
     for chart in charts:
         assert chart.size["width"] > 300
-        assert "device" in {one.text for one in chart.find_elements(By.TAG_NAME, "text")}
+        assert "device" in {element.text for element in chart.find_elements(By.TAG_NAME, "text")}
     shaded = browser.run(
         "return [...document.querySelectorAll('td.heat')].map((cell) =>"
         " [parseFloat(cell.innerText), getComputedStyle(cell).backgroundColor])"

@@ -97,25 +97,28 @@ def test_where_all_were_asked_rates_are_counts(facts: SurveyFacts, rates: Survey
     assert len(slices) == 2 + 2 + 3 + 7 + CLASSES + 2
     assert rates.overall.items == facts.items - facts.inputs
     assert rates.unchanged.items == facts.inputs
-    for one in slices:
-        chosen = items_of(facts, one)
+    for slice_ in slices:
+        chosen = items_of(facts, slice_)
         items = int(chosen.sum())
-        assert one.items == one.asked == items > 0
+        assert slice_.items == slice_.asked == items > 0
         for name, seen in flags.items():
             count = int((seen & chosen).sum())
-            found = getattr(one, name)
+            found = getattr(slice_, name)
             assert (found.items, found.asked, found.seen) == (items, items, count)
             assert (found.estimate, found.low, found.high) == pytest.approx((count / items,) * 3)
         strict = facts.compression & ~facts.compression_tied
-        for share, seen in ((one.compression, facts.compression), (one.compression_strict, strict)):
+        for share, seen in (
+            (slice_.compression, facts.compression),
+            (slice_.compression_strict, strict),
+        ):
             count = int((seen & chosen).sum())
             assert share == ExactShare(count / items, count, items)
 
 
 def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: SurveyRates) -> None:
-    for one in all_slices(rates):
-        chosen = items_of(facts, one) & facts.labelled
-        accuracy = known(one.accuracy)
+    for slice_ in all_slices(rates):
+        chosen = items_of(facts, slice_) & facts.labelled
+        accuracy = known(slice_.accuracy)
         arms = (known(accuracy.original), accuracy.twin, accuracy.device)
         assert {arm.items for arm in arms} == {int(chosen.sum())}
         right = [facts.original_right, facts.twin_right, facts.device_right]
@@ -133,19 +136,21 @@ def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: Surv
 
 def test_the_slices_are_named_for_readers(rates: SurveyRates) -> None:
     assert rates.overall.name == "over all"
-    assert [one.name for one in rates.by_condition.slices] == list(CONDITIONS)
-    assert [one.name for one in rates.by_severity.slices] == [f"severity {n}" for n in SEVERITIES]
-    names = [one.name for one in rates.by_cell.slices]
+    assert [slice_.name for slice_ in rates.by_condition.slices] == list(CONDITIONS)
+    assert [slice_.name for slice_ in rates.by_severity.slices] == [
+        f"severity {n}" for n in SEVERITIES
+    ]
+    names = [slice_.name for slice_ in rates.by_cell.slices]
     assert names == ["unchanged", *(f"{name} {n}" for name in CONDITIONS for n in SEVERITIES)]
-    assert [one.label for one in rates.by_class.slices] == list(range(CLASSES))
-    assert [one.name for one in rates.by_group.slices] == ["old", "young"]
+    assert [slice_.label for slice_ in rates.by_class.slices] == list(range(CLASSES))
+    assert [slice_.name for slice_ in rates.by_group.slices] == ["old", "young"]
     assert rates.by_device.slices == (), "there is one device"
 
 
 def test_of_several_devices_each_has_its_own_inputs() -> None:
     facts = constructed_facts(devices=("phone", "board"))
     slices = whole(facts).by_device.slices
-    assert [one.device for one in slices] == ["phone", "board"]
+    assert [slice_.device for slice_ in slices] == ["phone", "board"]
     for at, one in enumerate(slices):
         mine = (facts.input % 2 == at) & (facts.cell > 0)
         assert known(one.deviation).seen == int((facts.deviates & mine).sum())
@@ -237,11 +242,11 @@ def test_a_task_that_measures_distances_has_their_means(facts: SurveyFacts) -> N
     measured = with_distances(facts)
     rates = whole(measured)
     assert rates.by_class.slices == ()
-    for one in all_slices(rates):
-        assert one.accuracy is None
-        distance = known(one.distance)
+    for slice_ in all_slices(rates):
+        assert slice_.accuracy is None
+        distance = known(slice_.distance)
         assert distance.device is not None
-        chosen = items_of(measured, one)
+        chosen = items_of(measured, slice_)
         assert distance.twin == pytest.approx(known(measured.twin_distance)[chosen].mean())
     unfailed = replace(measured, failed=np.zeros(measured.items, bool))
     lone = known(whole(without_original(unfailed)).overall.distance)

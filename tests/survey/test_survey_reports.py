@@ -129,7 +129,7 @@ def test_the_worst_slices_come_first_and_of_equal_rates_by_limits_and_counts(
     slices = [
         replace(document.overall, name=str(at), deviation=one) for at, one in enumerate(rates)
     ]
-    assert [one.name for one in worst_first(slices)] == ["1", "3", "2", "4", "0"]
+    assert [slice_.name for slice_ in worst_first(slices)] == ["1", "3", "2", "4", "0"]
 
 
 def test_groups_are_compared_by_rates_and_by_decisions() -> None:
@@ -155,7 +155,7 @@ def test_groups_are_compared_by_rates_and_by_decisions() -> None:
 
 def test_groups_and_baseline_are_absent_where_nothing_was_asked() -> None:
     document = constructed_document(constructed_facts(groups=()))
-    assert [one.title for one in group_tables(document) if one] == []
+    assert [table.title for table in group_tables(document) if table] == []
     assert baseline_tables(document) == []
 
 
@@ -219,7 +219,7 @@ def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
     names = tuple(f"condition-{n}" for n in range(14))
     facts = constructed_facts(conditions=names, severities=(2,))
     document = constructed_document(facts, gates=())
-    ordered = [one.name for one in worst_first(document.by_condition.slices)]
+    ordered = [slice_.name for slice_ in worst_first(document.by_condition.slices)]
     table = conditions(document)
     assert table.brief_title() == "By condition, the worst 10 of 14"
     assert [row[0] for row in table.rows] == ordered
@@ -260,11 +260,11 @@ def test_names_and_intervals_are_whole_in_a_narrow_terminal(sampled: SurveyDocum
     """elastic-transform is the longest name of ours."""
     slices = tuple(
         changed(
-            one,
+            slice_,
             failed__seen=0,  # no column of it
-            name=f"{one.name}-{'x' * (len('elastic-transform') - len(one.name) - 1)}",
+            name=f"{slice_.name}-{'x' * (len('elastic-transform') - len(slice_.name) - 1)}",
         )
-        for one in sampled.by_condition.slices
+        for slice_ in sampled.by_condition.slices
     )
     document = changed(sampled, baseline=against("runs/before"), by_condition__slices=slices)
     lines = [line.strip() for line in printed(document, width=80).splitlines()]
@@ -303,7 +303,7 @@ def test_the_summary_has_the_headline_the_gates_the_tables_and_the_sentence(
     assert "❌ rate\\<0.01 is not held: the rate is above 1 %" in said
     assert "✅ rate\\<0.9 under fog is held" in said
     assert "> [!WARNING]\n> the pair's seeds are surveyed" in said
-    fog = next(one for one in document.by_condition.slices if one.name == "fog")
+    fog = next(slice_ for slice_ in document.by_condition.slices if slice_.name == "fog")
     assert f"| fog | {interval(fog.deviation)} |" in said
     assert said.rstrip().endswith(document.sentence)
 

@@ -55,8 +55,8 @@ def test_the_whole_answers_as_its_operators_do_one_after_the_other(tmp_path: Pat
         if all(value.size for value in drafted(draft).graph.values)
     ]
     models = [drafted(draft) for draft in drafts]
-    first, second = ([one.alone[at] for one in models] for at in range(2))
-    given = [[_values(one, graph, rng) for one in graph.inputs] for graph in first]
+    first, second = ([model.alone[at] for model in models] for at in range(2))
+    given = [[_values(input_, graph, rng) for input_ in graph.inputs] for graph in first]
     made = kernel_answers(first, given, tmp_path)
     read = [
         [
@@ -70,7 +70,7 @@ def test_the_whole_answers_as_its_operators_do_one_after_the_other(tmp_path: Pat
         [*one, *(v for v, s in zip(other, draft.nodes[1].sources, strict=True) if s == FRESH)]
         for draft, one, other in zip(drafts, given, read, strict=True)
     ]
-    whole = kernel_answers([one.graph for one in models], fresh, tmp_path)
+    whole = kernel_answers([model.graph for model in models], fresh, tmp_path)
     assert len(whole) >= 40
     for answers, halves in zip(whole, in_turn, strict=True):
         assert answers[-1].tobytes() == halves[-1].tobytes()
@@ -117,7 +117,7 @@ def test_all_operands_of_a_merging_operator_can_be_fed(operator: str, type_: str
         fed = node_fed(node, {0: value, 1: value}, graphs)
         if fed is not None:
             found += 1
-            assert all(fits(value, one) for one in graphs.operands(fed)[:2])
+            assert all(fits(value, operand) for operand in graphs.operands(fed)[:2])
     assert found >= 10
 
 

@@ -101,8 +101,10 @@ def with_bias(observations: list[Observation], share: float) -> list[Observation
     rng = np.random.default_rng(3)
     biased = KernelJudgement("device", "biased", counted=True, worst=1.0, unit="steps")
     return [
-        replace(one, judgement=biased) if one.judgement.is_finding and rng.random() < share else one
-        for one in observations
+        replace(observation, judgement=biased)
+        if observation.judgement.is_finding and rng.random() < share
+        else observation
+        for observation in observations
     ]
 
 

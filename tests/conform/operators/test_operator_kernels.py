@@ -115,7 +115,7 @@ def offences(
 @pytest.mark.slow
 @pytest.mark.parametrize(("kernels", "style"), [(XNNPACK, "uniform"), (OPTIMIZED, "extreme")])
 def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: OperandStyle) -> None:
-    cells = [one for one in chosen_cells() if one not in WRONG | UNTAKEN | WRONG_WEIGHTS]
+    cells = [cell for cell in chosen_cells() if cell not in WRONG | UNTAKEN | WRONG_WEIGHTS]
     asked = drawn(cells, np.random.default_rng(4), 4)
     found = zip(asked, offences(asked, style, kernels, tmp_path), strict=True)
     assert [(one, worst) for one, worst in found if worst > 1] == []
@@ -125,7 +125,7 @@ def test_kernels_answer_what_is_exact(tmp_path: Path, kernels: str, style: Opera
 def test_the_reference_answers_weighted_sums(tmp_path: Path) -> None:
     """To a step or the slack, and a little more of int16."""
     cells = [(one.operator, type_) for one in (*WEIGHTED_SUMS, *POOLS) for type_ in one.types]
-    cells = [one for one in cells if one not in UNTAKEN | WRONG_WEIGHTS]
+    cells = [cell for cell in cells if cell not in UNTAKEN | WRONG_WEIGHTS]
     asked = drawn(cells, np.random.default_rng(5), 8)
     found = zip(asked, offences(asked, "uniform", REFERENCE, tmp_path), strict=True)
     most = {"int16x8": 1.5, "int16x4": 1.5}

@@ -73,8 +73,14 @@ def test_each_finding_is_in_one_section_and_those_that_count_come_first() -> Non
         finding_entry(),
     ]
     sections = finding_sections(constructed_conformance(findings))
-    assert [one.id for one in sections] == ["new", "accepted", "shared", "undefined", "host"]
-    shown = [finding for one in sections for finding in one.findings]
+    assert [section.id for section in sections] == [
+        "new",
+        "accepted",
+        "shared",
+        "undefined",
+        "host",
+    ]
+    shown = [finding for section in sections for finding in section.findings]
     assert sorted(one.number for one in shown) == sorted(one.number for one in findings)
     assert finding_sections(constructed_conformance([])) == []
 

@@ -105,7 +105,7 @@ def operands(model: Scaling, seed: int = 1, rows: int = 4) -> Answer:
     """Return rows of all styles; only the last of four has what are no usual numbers."""
     rng = np.random.default_rng(seed)
     styles = [OPERAND_STYLES[row % 4] for row in range(rows)]
-    return np.stack([operand_values(model.graph.values[0], one, rng) for one in styles])
+    return np.stack([operand_values(model.graph.values[0], style, rng) for style in styles])
 
 
 def failed(kind: RunFailureKind, detail: str = "signal 11") -> ModelAnswer:

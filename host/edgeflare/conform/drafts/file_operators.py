@@ -305,7 +305,7 @@ class _Tensors:
         *others, last = (self.graph.tensors[at] for at in known)
         result = self.graph.tensors[operator.outputs[0]]
         alike = (last.scales, last.zero_points) == (result.scales, result.zero_points)
-        if operator.name not in INTEGER_LSTMS or not alike or any(one.scales for one in others):
+        if operator.name not in INTEGER_LSTMS or not alike or any(other.scales for other in others):
             raise _UnreadableTensor("it has intermediate tensors")
 
     def value(self, at: int) -> GraphValue:

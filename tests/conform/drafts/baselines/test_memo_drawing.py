@@ -47,7 +47,11 @@ def test_modes_change_and_shapes_stay(operator: str, seed: int) -> None:
     mutant = changed_modes(draft, mutating(seed))
     assert mutant is not None
     check_sound(mutant)
-    shapes = [one.name for one in cell_parameters((operator, "int8")) if one.kind == "shape"]
+    shapes = [
+        parameter.name
+        for parameter in cell_parameters((operator, "int8"))
+        if parameter.kind == "shape"
+    ]
     for name in shapes:
         assert mutant.nodes[0].configuration[name] == draft.nodes[0].configuration[name]
     assert changed_modes(relu_chain([(2, 3)]), mutating(0)) is None
