@@ -25,6 +25,14 @@ class Budget:
         self._ends = 0.0
         self._failed = False
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Have the tests in the order in which they are named, whatever else orders them."""
+        named = {name: place for place, name in enumerate(config.args)}
+        items.sort(key=lambda item: named.get(item.nodeid, len(named)))
+
     def pytest_collection_finish(self) -> None:
         """Count from here on."""
         self._ends = look_at(_first)[0] + _BUDGET
