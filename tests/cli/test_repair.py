@@ -236,13 +236,14 @@ def test_a_dry_run_says_what_would_be_tried(
     said = completed("repair", EXAMPLE, "--in-place", "--out", out, "--dry-run")
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
-    fitted = "Candidates: ranges, rounding, ranges+rounding, equalization+ranges+rounding"
+    rounded = "ranges+rounding, rounding where ranges gains nothing within the limits"
+    fitted = f"Candidates: ranges, {rounded}, equalization+ranges+rounding"
     assert f"{fitted}{', learning' if find_spec('jax') else ''}; on" in words
     assert "chosen within --max-size +5% and --max-latency +5%." in words
     monkeypatch.setitem(sys.modules, "jax", None)
     said = call_here("repair", EXAMPLE, "--out", out, "--dry-run")
     words = " ".join(said.out.split())
-    assert "precision-search where weights-only is beyond the limits; on" in words
+    assert "precision-search where weights-only gains nothing within the limits; on" in words
     without = (
         "+5%. Left out, since jax is not installed: learning; pip install 'edgeflare[whitebox]'."
     )
@@ -279,7 +280,7 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     completed(*arguments, "--resume")
 
     found = document_of(out, "repair.json")
-    assert [one["name"] for one in found["candidates"]] == ["ranges", "rounding", "ranges+rounding"]
+    assert [one["name"] for one in found["candidates"]] == ["ranges", "ranges+rounding", "rounding"]
     kept = found["candidates"][0]["seconds"]
     assert kept == tried[0]["tried"]["seconds"]
     whole = tmp_path / "whole"
@@ -308,7 +309,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     errors = [one["margin_difference"] for one in first["path"] if not one["taken_back"]]
     assert errors[-1] == min(errors)
     for one in by_name.values():
-        assert (one["latency_ratio"] is None) is (one["score"] is None)
+        assert one["score"] is not None or one["latency_ratio"] is None
     assert found["front"]
     assert set(found["front"]) <= {name for name, one in by_name.items() if one["score"]}
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]

@@ -23,6 +23,7 @@ from edgeflare.repair import candidate_check, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
 from edgeflare.repair.candidate_details import CandidateDetails, PrecisionDetails
 from edgeflare.repair.candidate_store import StoredCandidates
+from edgeflare.repair.fitting.quantizer import weights_only
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidatePlan,
@@ -56,7 +57,7 @@ from fitted_networks import judged
 from judgements import judgement
 from repaired_example import repair_by_shifts
 from stored_repairs import REPAIR
-from tampering import COMPRESSED
+from tampering import COMPRESSED, constant_of, weighted, with_constant
 
 Read = Callable[[str], CostLimit | None]
 Choose = Callable[..., CandidateChoice]
@@ -82,19 +83,24 @@ def test_auto_tries_all_that_a_target_allows() -> None:
     }
 
 
+ROUNDED = {"rounding": "ranges"}
+EQUALIZED = {"equalization+ranges+rounding": "rewrites"}
+
+
 @pytest.mark.parametrize(
-    ("method", "target", "searches"),
+    ("request_", "instead_of"),
     [
-        ("auto", "float", ["weights-only"]),
-        ("precision", "float", [None]),
-        ("auto", "int8-only", []),
+        (asked("auto"), {**ROUNDED, **EQUALIZED, "precision-search": "weights-only"}),
+        (asked("auto", "int8-only"), {**ROUNDED, **EQUALIZED}),
+        (asked("auto", in_place=True), ROUNDED),
+        (asked("precision"), {}),
     ],
 )
-def test_auto_searches_precision_only_in_the_place_of_weights_only(
-    method: str, target: Target, searches: list[str | None]
+def test_auto_tries_some_only_in_the_place_of_a_method_that_it_tries(
+    request_: RepairRequest, instead_of: dict[str, str]
 ) -> None:
-    plans = candidate_plans(asked(method, target))
-    assert [one.instead_of for one in plans if one.name == "precision-search"] == searches
+    plans = candidate_plans(request_)
+    assert {one.name: one.instead_of for one in plans if one.instead_of} == instead_of
 
 
 def test_each_method_has_candidates() -> None:
@@ -108,7 +114,7 @@ def test_what_takes_least_time_is_tried_first() -> None:
     assert [one.name for one in candidate_plans(asked("auto"))] == [
         *("rewrites", "ranges", "calibration", "calibration+ranges"),
         *("float-head", "ranges+float-head", "float-tail", "weights-only"),
-        *("rounding", "ranges+rounding", "equalization+ranges+rounding", "rounding+weights-only"),
+        *("ranges+rounding", "rounding", "equalization+ranges+rounding", "rounding+weights-only"),
         *("precision-search", "learning"),
     ]
 
@@ -435,22 +441,25 @@ def made(
 
 @pytest.mark.slow
 def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> None:
+    """A plan in the place of a method is tried where that gains nothing within the limits."""
     network = judged("example").network
     same, original = ("same", network.content), ("original", network.original)
     found = choice(max_size="+200%").best(
         [
             made([same, original], "precision"),
-            made([("needless", network.content)], "rounding", instead_of="precision"),
-            made([("needed", network.content)], "rounding", instead_of="weights-only"),
+            made([("needed", network.content)], "rounding", instead_of="precision"),
+            made([("float", weights_only(network).content)], "weights-only"),
+            made([("needless", network.content)], "rounding", instead_of="weights-only"),
         ]
     )
     tried = found.tried
-    assert [one.name for one in tried] == ["same", "original", "needed"]
+    assert [one.name for one in tried] == ["same", "original", "needed", "float"]
     assert [one.details for one in tried] == [told(one.name) for one in tried]
-    assert [[*one.needs] for one in tried] == [[], ["--max-size"], []]
+    assert [[*one.needs] for one in tried] == [[], ["--max-size"], [], []]
     assert all(one.latency_ratio is not None and one.latency_ratio > 0 for one in tried)
     assert all(one.sets is not None for one in tried)
-    assert found.chosen is None
+    assert found.chosen is not None
+    assert found.chosen.name == "float"
     assert found.offered is not None
     assert (found.offered[0].content, found.offered[1]) == (network.original, tried[1])
 
@@ -508,28 +517,61 @@ def timed(*ratios: tuple[float, float]) -> Callable[..., Latency]:
 def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_resuming(
     choice: Choose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file with the operators of the model before is not even measured."""
+    """A file with the operators of another takes its time, that of the model before too."""
     network = judged("example").network
     plans = [
         made([("same", network.content)], "rounding"),
-        made([("slow", network.original)], "weights-only"),
-        made([("rough", network.original)], "precision", instead_of="weights-only"),
+        made([("slow", weights_only(network).content)], "weights-only"),
+        made(
+            [("rough", network.original), ("alike", network.original)],
+            "precision",
+            instead_of="weights-only",
+        ),
     ]
     monkeypatch.setattr(candidate_check, "latency_on", timed((1.25, 3.0), (1.0, 3.0)))
-    first = choice(max_latency=DEFAULT_LIMIT).best(plans)
+    first = choice(max_latency=DEFAULT_LIMIT, max_size="none").best(plans)
     monkeypatch.setattr(candidate_check, "latency_on", timed())  # a call would raise StopIteration
-    again = choice(resume=True, max_latency=DEFAULT_LIMIT)
+    again = choice(resume=True, max_latency=DEFAULT_LIMIT, max_size="none")
     for found in (first, again.best(plans)):
         assert [(one.name, one.latency_ratio, one.needs) for one in found.tried] == [
             ("same", 1.0, {}),
             ("slow", 2.125, {"--max-latency": "+112.5%"}),
             ("rough", 2.0, {}),
+            ("alike", 2.0, {}),
         ]
         assert found.tried == first.tried
         assert found.tried[1].set_aside == "it needs --max-latency +112.5%"
         assert found.chosen is not None
         assert found.chosen.name == "rough"
         assert found.offered is None  # it gains no more than the chosen one
+
+
+@pytest.mark.slow
+def test_time_is_measured_only_where_it_can_decide(
+    choice: Choose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method that gains, and less than another candidate, is not what the limits exclude."""
+    network = judged("example").network
+    original = network.original
+    zeroed = with_constant(original, constant_of(original, weighted(original)[0]), np.zeros_like)
+    files = [("worse", zeroed), ("best", original), ("behind", weights_only(network).content)]
+    plans = [made([file], file[0]) for file in files]
+    plans.append(made([("needless", original)], "rounding", instead_of="behind"))
+    monkeypatch.setattr(candidate_check, "latency_on", timed((1.0, 1.0)))
+    limits = {"max_latency": DEFAULT_LIMIT, "max_size": "none"}
+    found = choice(**limits).best(plans)
+    assert [(one.name, one.latency_ratio, one.set_aside) for one in found.tried] == [
+        ("worse", None, "its time was not measured, since it does not surely gain"),
+        ("best", 1.0, None),
+        (
+            "behind",
+            None,
+            "its time was not measured, since best gains as much or more within the limits",
+        ),
+    ]
+    assert all(one.score is not None for one in found.tried)
+    assert found.chosen is not None
+    assert (found.chosen.name, found.offered, found.front) == ("best", None, ["best"])
 
 
 @pytest.mark.slow

@@ -359,7 +359,7 @@ def planned_repair(
             names = [
                 plan.name
                 if plan.instead_of is None
-                else f"{plan.name} where {plan.instead_of} is beyond the limits"
+                else f"{plan.name} where {plan.instead_of} gains nothing within the limits"
                 for plan in plans
                 if not _lacks_jax(plan)
             ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,32 +42,51 @@ class CandidateCheck:
         """Bytes of the compressed model."""
         return self.opened.pair.compressed.stat().st_size
 
-    def held(self, candidate: RepairCandidate, made: TriedCandidate) -> TriedCandidate:
+    def held(
+        self, candidate: RepairCandidate, made: TriedCandidate, latency: Sequence[Latency] | str
+    ) -> TriedCandidate:
         """Return a candidate with its cost and what it needs beyond the limits.
-
-        Where a kernel set or a device refuses it, it has no cost, and the reason.
 
         Args:
             candidate: the file.
             made: what is known of it.
+            latency: its time on each device, empty where it is the time before; or why it was not
+                measured.
 
         """
-        if (fault := self._fault(candidate)) is not None:
-            return structs.replace(made, set_aside=fault)
-        latency: tuple[Latency, ...] = ()
-        if not same_work(read_model_file(self.opened.pair.compressed), candidate.content):
-            latency = self.latency(candidate)
-        needs = self._needs(candidate, latency)
+        unmeasured = latency if isinstance(latency, str) else None
+        times = () if isinstance(latency, str) else tuple(latency)
+        needs = self._needs(candidate, times)
         said = " and ".join(f"{option} {least}" for option, least in needs.items())
+        why = [f"it needs {said}"] if said else []
+        if unmeasured is not None:
+            why.append(f"its time was not measured, since {unmeasured}")
+            return structs.replace(made, needs=needs, set_aside="; ".join(why))
         return structs.replace(
             made,
-            latency=latency,
-            latency_ratio=max((of_device.ratio for of_device in latency), default=1.0),
+            latency=times,
+            latency_ratio=max((of_device.ratio for of_device in times), default=1.0),
             needs=needs,
-            set_aside=f"it needs {said}" if said else None,
+            set_aside=why[0] if why else None,
         )
 
-    def latency(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
+    def known_latency(
+        self, candidate: RepairCandidate, timed: Iterable[tuple[bytes, Sequence[Latency]]]
+    ) -> Sequence[Latency] | None:
+        """Return the time of a file with the same operators; None where there is none.
+
+        Args:
+            candidate: the file.
+            timed: other files and their times. That of the model before is empty.
+
+        """
+        before = read_model_file(self.opened.pair.compressed), ()
+        for content, latency in (before, *timed):
+            if same_work(content, candidate.content):
+                return latency
+        return None
+
+    def measured(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
         """Measure a candidate and the model before in turns, on each device."""
         limit = self.request.latency_limit
         return tuple(
@@ -91,7 +110,7 @@ class CandidateCheck:
             needs["--max-latency"] = least_limit(1.0, max(slower))
         return needs
 
-    def _fault(self, candidate: RepairCandidate) -> str | None:
+    def fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
         if candidate.recipe is not None or len(candidate.content) != self.size_before:
             with TemporaryDirectory(prefix="edgeflare-") as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -86,17 +86,10 @@ class CandidateChoice:
 
         """
         attempts = self._attempts(plans)
-        gaining = [
-            (attempt.tried.sets.score, attempt.candidate, attempt.tried)
-            for attempt in attempts
-            if attempt.candidate is not None
-            and attempt.tried.sets is not None
-            and surely_gains(attempt.tried.sets)
-        ]
+        gaining = _gaining(attempts)
         if all(attempt.unmade for attempt in attempts):  # for the first reason
             raise UserError(str(attempts[0].tried.set_aside))
-        within = [gain for gain in gaining if not gain[2].needs]
-        best = min(within, key=itemgetter(0), default=None)
+        best = _best_within(gaining)
         beyond = [gain for gain in gaining if gain[2].needs and (best is None or gain[0] < best[0])]
         offered = min(beyond, key=itemgetter(0), default=None)
         return ChosenCandidate(
@@ -113,30 +106,32 @@ class CandidateChoice:
     def _attempts(self, plans: Sequence[CandidatePlan]) -> list[Attempt]:
         """Try candidates, or read what came of them, until there are no more or enough."""
         found: list[Attempt] = []
-        judged_methods: set[str] = set()
+        by_method: dict[str, list[Attempt]] = {}
         try:
             for number, plan in enumerate(plans):
                 self.progress("candidates", number, len(plans))
-                if plan.instead_of in judged_methods:
+                if plan.instead_of is not None and _serves(by_method.get(plan.instead_of, ())):
                     continue
                 stored = self.stored.read(plan.name)
                 if stored is None:
-                    stored = list(self._tried(plan))
+                    stored = self._tried(plan, found)
                     self.stored.write(plan.name, stored)
                 found += stored
-                if any(
-                    attempt.candidate and attempt.tried.sets and not attempt.tried.needs
-                    for attempt in stored
-                ):
-                    judged_methods.add(plan.method)
+                by_method.setdefault(plan.method, []).extend(stored)
             self.progress("candidates", len(plans), len(plans))
         except EnoughTried:
             if not found:
                 raise
         return found
 
-    def _tried(self, plan: CandidatePlan) -> Iterator[Attempt]:
-        """Make and judge candidates; one that fails is set aside, and others are tried."""
+    def _tried(self, plan: CandidatePlan, before: Sequence[Attempt]) -> list[Attempt]:
+        """Make and judge candidates; one that fails is set aside, and others are tried.
+
+        Args:
+            plan: how they are made.
+            before: what came of others.
+
+        """
         begun = time.monotonic()
         try:
             candidates = plan.make(partial(self.progress, plan.name))
@@ -147,33 +142,93 @@ class CandidateChoice:
                 set_aside=str(error),
                 details=error.details if isinstance(error, NoCandidate) else NO_DETAILS,
             )
-            yield Attempt(None, made, unmade=isinstance(error, UserError))
-            return
+            return [Attempt(None, made, unmade=isinstance(error, UserError))]
         seconds = round((time.monotonic() - begun) / max(1, len(candidates)), 3)
+        tried: list[Attempt] = []
         for number, candidate in enumerate(candidates):
             self.progress("judged", number, len(candidates))
-            yield self._judged(
-                candidate,
-                TriedCandidate(
-                    name=candidate.name,
-                    seconds=seconds,
-                    bytes=len(candidate.content),
-                    details=candidate.details,
-                ),
+            made = TriedCandidate(
+                name=candidate.name,
+                seconds=seconds,
+                bytes=len(candidate.content),
+                details=candidate.details,
             )
+            tried.append(self._judged(candidate, made, [*before, *tried]))
+        return tried
 
-    def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:
-        """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
-        held = self.check.held(candidate, made)
-        if held.latency_ratio is None:
-            return Attempt(None, held)
+    def _judged(
+        self, candidate: RepairCandidate, made: TriedCandidate, before: Sequence[Attempt]
+    ) -> Attempt:
+        """Judge a candidate, beyond the limits too; none that kernels or devices refuse.
+
+        Its time takes longer to measure than its answers to judge, so that it is measured only
+        where it can decide: see `_unmeasured`.
+        """
+        check = self.check
+        if (fault := check.fault(candidate)) is not None:
+            return Attempt(None, structs.replace(made, set_aside=fault))
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
-            return Attempt(None, structs.replace(held, needs={}, set_aside=judgement.reason))
+            return Attempt(None, structs.replace(made, set_aside=judgement.reason))
         file = stored_file(candidate.name)
-        return Attempt(
-            candidate, structs.replace(held, file=file, score=judgement.score, sets=judgement)
-        )
+        made = structs.replace(made, file=file, score=judgement.score, sets=judgement)
+        timed = [
+            (other.candidate.content, other.tried.latency)
+            for other in before
+            if other.candidate is not None and other.tried.latency
+        ]
+        latency = check.known_latency(candidate, timed)
+        if latency is None:
+            latency = _unmeasured(judgement, before) or check.measured(candidate)
+        return Attempt(candidate, check.held(candidate, made, latency))
+
+
+_Gain = tuple[float, RepairCandidate, TriedCandidate]
+"""The score of a candidate that surely gains, the candidate, and what came of it."""
+
+
+def _gaining(attempts: Sequence[Attempt]) -> list[_Gain]:
+    return [
+        (attempt.tried.sets.score, attempt.candidate, attempt.tried)
+        for attempt in attempts
+        if attempt.candidate is not None
+        and attempt.tried.sets is not None
+        and surely_gains(attempt.tried.sets)
+    ]
+
+
+def _best_within(gaining: Sequence[_Gain]) -> _Gain | None:
+    """Return the first with the least score of those whose cost is known and within the limits."""
+    within = (gain for gain in gaining if not gain[2].needs and gain[2].latency_ratio is not None)
+    return min(within, key=itemgetter(0), default=None)
+
+
+def _unmeasured(judgement: Judgement, before: Sequence[Attempt]) -> str | None:
+    """Return why no time makes a candidate the chosen or the offered one; None where one may.
+
+    Args:
+        judgement: the candidate on the inputs to choose by.
+        before: what came of those before it.
+
+    """
+    if not surely_gains(judgement):
+        return "it does not surely gain"
+    best = _best_within(_gaining(before))
+    if best is not None and best[0] <= judgement.score:
+        return f"{best[1].name} gains as much or more within the limits"
+    return None
+
+
+def _serves(attempts: Sequence[Attempt]) -> bool:
+    """Whether a method has a candidate with a score below 1 within the limits.
+
+    Where none has a time, since another candidate gains as much within the limits, it is not the
+    limits that exclude the method either.
+    """
+    tried = [attempt.tried for attempt in attempts]
+    better = [one for one in tried if one.score is not None and one.score < 1.0]
+    timed = [one for one in better if one.latency_ratio is not None]
+    return any(not one.needs for one in timed or better)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> list[str]:

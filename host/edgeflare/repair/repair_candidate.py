@@ -81,7 +81,8 @@ class CandidatePlan:
             `NoCandidate` where nothing is gained.
         effort: how long that takes.
         instead_of: the method in whose place "auto" tries this plan, where none of its candidates
-            is judged, such as those that are too slow; None where the plan is always tried.
+            has a score below 1 within the limits; None where the plan is always tried, as where
+            that method is not asked for.
 
     """
 

@@ -48,8 +48,8 @@ class RepairDocument(
         residual: the blocks of the model before and their errors; null where the original has no
             weights to compare with.
         candidates: all that were tried, in their order.
-        front: names of the judged candidates that no other one betters in score, latency_ratio and
-            bytes, in order of latency.
+        front: names of the judged candidates with a latency_ratio that no other one betters in
+            score, latency_ratio and bytes, in order of latency.
         chosen: name of the candidate that is chosen; null where none surely gains.
         judged: the chosen candidate on inputs that nothing was chosen on; null where none is chosen
             or judged.
@@ -129,8 +129,10 @@ class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
         file: path of the file in the folder of the repair; null where it cannot be judged.
         bytes: size of the file; null where it could not be made.
         latency_ratio: time for an inference over that before, on the device where that is greatest;
-            1 where it has the same operators, null where it cannot be judged.
-        latency: as measured on each device; empty where it was not.
+            1 where it has the same operators, null where it cannot be judged or no time of it could
+            decide, as `set_aside` says.
+        latency: as measured on each device, or of another candidate with the same operators; empty
+            where it was not.
         score: what candidates are chosen by; smaller is better, 1 is no change.
         sets: the judgement on the inputs to choose by; null where it cannot be judged.
         set_aside: why it may not be chosen; null where it may.

@@ -92,8 +92,7 @@ def candidate_plans(
             plans += methods[name].plans(name, chains)
         else:
             plans += _plans_of_other(name, request, methods, chains)
-    if request.method != "auto":
-        plans = [replace(plan, instead_of=None) for plan in plans]
+    plans = [plan if plan.instead_of in asked else replace(plan, instead_of=None) for plan in plans]
     return sorted(plans, key=lambda plan: plan.effort)
 
 

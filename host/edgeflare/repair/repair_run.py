@@ -329,7 +329,7 @@ def _repaired_model(
         candidate.latency for candidate in document.candidates if candidate.name == chosen.name
     )
     return RepairedModel(
-        **structs.asdict((known or choice.check.latency(chosen))[0]),
+        **structs.asdict((known or choice.check.measured(chosen))[0]),
         file=MODEL,
         sha256=hashlib.sha256(chosen.content).hexdigest(),
         recipe=None if chosen.recipe is None else RECIPE,

@@ -259,9 +259,12 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         )
         tried = structs.replace(tried, bytes=len(made.content))
         check = CandidateCheck(self.opened, self.request, self._seeds(self.split.choose))
-        tried = check.held(candidate, tried)
-        if tried.latency_ratio is None:
-            return LabelledCandidate(tried, None, None)
+        if (fault := check.fault(candidate)) is not None:
+            return LabelledCandidate(structs.replace(tried, set_aside=fault), None, None)
+        latency = check.known_latency(candidate, ())
+        if latency is None:
+            latency = check.measured(candidate)
+        tried = check.held(candidate, tried, latency)
         answers = self._answers(original, candidate.content)
         return LabelledCandidate(tried, None if tried.needs else candidate, answers)
 

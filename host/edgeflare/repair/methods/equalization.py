@@ -74,8 +74,12 @@ class Equalization(RepairMethod):
         return fitted
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
-        """Return a plan with new ranges and rounded weights behind, which it needs."""
-        return (chains.plan(f"{name}+ranges+rounding", name, Effort.ROUNDING),)
+        """Return a plan with new ranges and rounded weights behind, which it needs.
+
+        Those of `rewrites` have one with the same steps behind.
+        """
+        plan = chains.plan(f"{name}+ranges+rounding", name, Effort.ROUNDING)
+        return (replace(plan, instead_of="rewrites"),)
 
 
 def equalize_channels(network: QuantizedNetwork) -> QuantizedNetwork:

@@ -1,8 +1,9 @@
-"""Weights rounded by what their layers read, alone and in new ranges."""
+"""Weights rounded by what their layers read, in new ranges and alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.weight_rounding import fit_rounding
@@ -20,5 +21,7 @@ class Rounding(RepairMethod):
         return fit_rounding(network, progress)
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
-        """Return a plan alone, and one behind new ranges."""
-        return [chains.plan(chain, name, Effort.ROUNDING) for chain in (name, f"ranges+{name}")]
+        """Return a plan behind new ranges, and one alone, in case these lose."""
+        behind = chains.plan(f"ranges+{name}", name, Effort.ROUNDING)
+        alone = chains.plan(name, name, Effort.ROUNDING)
+        return behind, replace(alone, instead_of="ranges")

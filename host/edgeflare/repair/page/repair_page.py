@@ -32,9 +32,10 @@ from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory
 _SCORE = (
     "Score: the mean over these sets of deviating and big inputs after, over those before."
     " Time: of an inference, over that of the model before, measured in turns on the device where"
-    " that is greatest; a file with the same operators takes the same. Interval: 99 % of the median"
-    " ratio, on each device; one is beyond the limit of time where all of it is. The front has the"
-    " candidates that no other one betters in score, time and bytes."
+    " that is greatest; a file with the operators of another one takes its time. It is measured"
+    " where a candidate surely gains, and more than those before it within the limits. Interval:"
+    " 99 % of the median ratio, on each device; one is beyond the limit of time where all of it is."
+    " The front has the candidates with a time that no other one betters in score, time and bytes."
 )
 
 _DEVIATING = (
