@@ -19,6 +19,8 @@ from edgeflare.repair.fitting.distillation import fit_distillation, require_lear
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Descent
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork, Rows
+from edgeflare.repair.repair_methods import candidate_plans
+from edgeflare.repair.repair_request import RepairRequest
 from fitted_networks import judged, require_progress, structure, untold
 from graph_writer import GraphWriter
 
@@ -90,6 +92,22 @@ def test_too_few_inputs_are_refused_before_anything_is_fitted() -> None:
         require_learnable(network)
     with pytest.raises(UserError, match=said):
         fit_distillation(network, np.random.default_rng(0), untold)
+
+
+def test_auto_does_not_learn_where_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for by its name it does: what is refused then are too few inputs."""
+    network = judged("example").network
+    for method, work, said in (
+        ("auto", 5e8, "--method learning tries it"),
+        ("auto", 5e11, "give more seeds"),
+        ("learning", 5e8, "give more seeds"),
+    ):
+        monkeypatch.setattr(distillation, "_WORK", work)
+        request = RepairRequest(method, "int8-only", True, "none", "none", None)
+        plan = candidate_plans(request, network)[-1]
+        assert plan.name == "learning"
+        with pytest.raises(UserError, match=said):
+            plan.make(untold)
 
 
 @pytest.mark.parametrize("ending", ["LOGISTIC", "DEQUANTIZE", None])

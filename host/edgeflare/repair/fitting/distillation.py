@@ -102,6 +102,24 @@ def require_learnable(network: QuantizedNetwork) -> None:
     _inputs(network)
 
 
+def require_quick(network: QuantizedNetwork) -> None:
+    """Refuse a network with which even the fewest steps take longer than all do at most.
+
+    Args:
+        network: as it is before other steps.
+
+    Raises:
+        UserError: also where `fit_distillation` refuses it.
+
+    """
+    _, student, _ = _networks(network)
+    if _affordable_steps(student) < _LEAST_STEPS:
+        raise UserError(
+            "learning takes more than a minute of processor time with a model of this size:"
+            " --method learning tries it"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Lesson:
     """What the network learns to give at an output.
@@ -198,8 +216,11 @@ def _inputs(network: QuantizedNetwork) -> tuple[NDArray[np.generic], NDArray[np.
 
 def _steps(student: FakeQuantizedNetwork) -> int:
     """Return how many steps are taken: fewer of a large network, which takes longer for each."""
-    once = sum(_work(student.graph, layer) for layer in student.layers)
-    return int(np.clip(_WORK / (once * BATCH), _LEAST_STEPS, MOST_STEPS))
+    return int(np.clip(_affordable_steps(student), _LEAST_STEPS, MOST_STEPS))
+
+
+def _affordable_steps(student: FakeQuantizedNetwork) -> float:
+    return _WORK / (BATCH * sum(_work(student.graph, layer) for layer in student.layers))
 
 
 def _work(graph: Graph, one: GraphOp) -> int:

@@ -25,13 +25,19 @@ class Learning(RepairMethod):
         return fit_distillation(network, self.new_rng(), progress)
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
-        """Return a plan behind the longest chain that the network and `--in-place` allow."""
+        """Return a plan behind the longest chain that the network and `--in-place` allow.
+
+        "auto" leaves out what takes longer than a minute.
+        """
 
         def make(progress: StepProgress) -> Sequence[RepairCandidate]:
             from edgeflare.repair.fitting.distillation import (  # noqa: PLC0415 - needs jax
                 require_learnable,
+                require_quick,
             )
 
+            if self.request.method == "auto":
+                require_quick(chains.network)
             require_learnable(chains.network)
             before = chains.farthest(progress, rewrites=not self.request.in_place)
             details = NO_DETAILS
