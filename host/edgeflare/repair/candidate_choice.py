@@ -24,6 +24,7 @@ from edgeflare.repair.repair_candidate import (
     RepairCandidate,
     ReportProgress,
 )
+from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_document import OnDevice, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.statistics.binomial import surely_more
@@ -177,7 +178,7 @@ class CandidateChoice:
             for other in before
             if other.candidate is not None and other.tried.latency
         ]
-        latency = check.known_latency(candidate, timed)
+        latency: Sequence[Latency] | str | None = check.known_latency(candidate, timed)
         if latency is None:
             latency = _unmeasured(judgement, before) or check.measured(candidate)
         return Attempt(candidate, check.held(candidate, made, latency))
