@@ -65,7 +65,7 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     off = {
         name: max(abs(known.low - low), abs(known.high - high)) / wide
         for name in ("unit", "signed", "raw", "imagenet")
-        for low, high in [_ends(name, tensor.shape[-1])]
+        for low, high in [_ends(name)]
     }
     best = min(off, key=lambda name: off[name])
     if off[best] > _NEAR:
@@ -73,6 +73,6 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     return best, held, True
 
 
-def _ends(name: str, channels: int) -> tuple[float, float]:
-    values = PRESETS[name].table(3 if channels not in (1, 3) or name == "imagenet" else channels)
+def _ends(name: str) -> tuple[float, float]:
+    values = PRESETS[name].table(3)  # what has no mean of its own for a channel has one for all
     return float(values.min()), float(values.max())
