@@ -15,12 +15,12 @@ import pytest
 
 from edgeflare.api.call_arguments import if_given, real_number, whole_number
 from edgeflare.errors import EdgeFlareError, UserError
-from edgeflare.pytest_check import assert_may_ship
-from edgeflare.pytest_search import assert_decides_alike
-from edgeflare.pytest_survey import (
+from edgeflare.pytest_results import (
     SurveyArguments,
     SurveyResult,
+    assert_decides_alike,
     assert_gates_hold,
+    assert_may_ship,
     survey_in_test,
 )
 

@@ -342,7 +342,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
     "diagnose/layer_graphs.py tflite_original: pair.original": MODEL,
     "pytest_plugin.py EdgeFlare._next_folder: f'{self._folder}-{self._runs}'": BY_THE_USER,
-    "pytest_search.py _message: worst.image": SHOWN,
+    "pytest_results.py _message: worst.image": SHOWN,
     "pytest_plugin.py edgeflare: _file_name(request.node.nodeid)": CHECKED,
     "python_callable.py callable_files: found.origin": SYSTEM,
     "rank/model_measurements.py search_all: cell.run": STRATEGY,

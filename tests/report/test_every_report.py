@@ -22,7 +22,7 @@ from edgeflare.pages.facts import shortened
 from edgeflare.pages.junit import junit_xml
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.page import Sentences, Table
-from edgeflare.pytest_search import _message
+from edgeflare.pytest_results import _message
 from edgeflare.report.entry_words import (
     answer_cell,
     answer_columns,
