@@ -547,6 +547,25 @@ def test_a_candidate_is_refused_where_the_whole_interval_is_above_and_alike_on_r
 
 
 @pytest.mark.slow
+def test_turns_go_on_for_a_limit_that_is_to_be_decided_and_for_no_other(
+    choice: Choose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a chosen file takes that was not held to a limit is measured for the page alone."""
+    limits: list[object] = []
+
+    def measured(device: Device, *others: object) -> Latency:
+        limits.append(others[-1])
+        return timed((1.0, 1.0))(device)
+
+    monkeypatch.setattr(candidate_check, "latency_on", measured)
+    original = judged("example").network.original
+    chosen = choice(max_latency="+7%", max_size="none")
+    chosen.best([made([("original", original)], "precision")])
+    chosen.check.measured(RepairCandidate("same", COMPRESSED.read_bytes(), None))
+    assert limits == [CostLimit(share=0.07), None]
+
+
+@pytest.mark.slow
 def test_time_is_measured_only_where_it_can_decide(
     choice: Choose, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from edgeflare.repair.fitting.quantizer import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judgement_inputs import JudgedSet
 from edgeflare.repair.repair_candidate import RepairCandidate
-from edgeflare.repair.repair_cost import Latency, least_limit, same_work
+from edgeflare.repair.repair_cost import CostLimit, Latency, least_limit, same_work
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 
@@ -86,9 +86,16 @@ class CandidateCheck:
                 return latency
         return None
 
-    def measured(self, candidate: RepairCandidate) -> tuple[Latency, ...]:
-        """Measure a candidate and the model before in turns, on each device."""
-        limit = self.request.latency_limit
+    def measured(
+        self, candidate: RepairCandidate, limit: CostLimit | None = None
+    ) -> tuple[Latency, ...]:
+        """Measure a candidate and the model before in turns, on each device.
+
+        Args:
+            candidate: the file.
+            limit: the limit of time that turns go on for; None where none is to be decided.
+
+        """
         return tuple(
             latency_on(device, candidate.content, self.opened, self.seeds, limit)
             for device in self.opened.devices

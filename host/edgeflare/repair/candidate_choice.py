@@ -180,7 +180,9 @@ class CandidateChoice:
         ]
         latency: Sequence[Latency] | str | None = check.known_latency(candidate, timed)
         if latency is None:
-            latency = _unmeasured(judgement, before) or check.measured(candidate)
+            latency = _unmeasured(judgement, before)
+        if latency is None:
+            latency = check.measured(candidate, self.request.latency_limit)
         return Attempt(candidate, check.held(candidate, made, latency))
 
 

@@ -263,7 +263,7 @@ class ArchitectureSearch(LabelledRepair[_Both]):
             return LabelledCandidate(structs.replace(tried, set_aside=fault), None, None)
         latency = check.known_latency(candidate, ())
         if latency is None:
-            latency = check.measured(candidate)
+            latency = check.measured(candidate, self.request.latency_limit)
         tried = check.held(candidate, tried, latency)
         answers = self._answers(original, candidate.content)
         return LabelledCandidate(tried, None if tried.needs else candidate, answers)
