@@ -199,6 +199,8 @@ def test_a_stream_at_rest_is_ended_and_not_cancelled(serve: Serve, model: Path) 
         session.submit(batch(2)).result(200)
         session.close()
         assert ended.is_set()
+        with pytest.raises(DeviceLost, match="fake: the session was closed"):
+            session.submit(batch(2)).result(200)
 
 
 def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, model: Path) -> None:

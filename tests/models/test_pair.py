@@ -18,6 +18,7 @@ from edgeflare.models.evaluator import Invocation
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.pair_interface import PairInput, PairInterface, merged_tables
+from edgeflare.models.pair_toml import pair_toml
 from edgeflare.models.run_pair import InterfaceDescription
 from edgeflare.record.json_types import JsonValue
 from image_interfaces import image_interface, preprocess_of
@@ -202,6 +203,28 @@ def test_the_fingerprint_follows_what_decides_the_answers(folder: Path, tmp_path
             file.write(b"x")
         prints.append(load_pair(moved).fingerprint())
     assert len({first, *prints}) == 1 + len(prints)
+
+
+def test_paths_are_written_relative_where_they_lie_below_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What moves with the folder is what lies in it."""
+    monkeypatch.chdir(folder)
+    given = Settings(original="../models/o.tflite", compressed="~c.tflite", seeds="seeds/a.npz")
+    pair = load_pair(None, given)
+    write(folder, pair_toml(pair, Path("."), "cats", pair.compressed))
+    moved = folder.rename(folder.with_name("moved"))
+    read = read_settings(moved / "pair.toml")
+    assert read.seeds == str(moved / "seeds/a.npz")
+    assert read.original == f"{folder}/../models/o.tflite"
+    assert read.compressed == f"{folder}/~c.tflite"
+
+
+def test_the_home_of_an_unknown_user_is_a_folder_that_is_not_there(folder: Path) -> None:
+    text = 'compressed = "~no.such.user/c.tflite"\nseeds = "~/s.npz"\n'
+    read = read_settings(write(folder, text) / "pair.toml")
+    assert read.compressed == str(folder / "~no.such.user/c.tflite")
+    assert read.seeds == str(Path.home() / "s.npz")
 
 
 def test_a_folder_of_seeds_is_known_by_its_images(folder: Path, tmp_path: Path) -> None:

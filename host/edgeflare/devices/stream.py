@@ -86,6 +86,7 @@ class InferenceStream:
         self._under_way: deque[_Message] = deque()
         self._sent = 0
         self._end: InfrastructureError | None = None
+        self._closed = DeviceLost(f"{connection.name}: the session was closed")
         self._ended = threading.Event()
         self._line: DelayLine[wire.InferRequest] = DelayLine(connection.delay_seconds)
         self._call = connection.infer_stream(iter(self._line))
@@ -138,6 +139,8 @@ class InferenceStream:
         """
         with self._lock:
             at_rest = self._end is None and not self._under_way
+            if at_rest:  # nothing may be sent behind the end of the line
+                self._end = self._closed
         if at_rest:
             self._line.close()
             self._ended.wait(END_SECONDS)
@@ -145,7 +148,7 @@ class InferenceStream:
 
     def cancel(self) -> None:
         """End the stream without waiting for the agent, which may be gone."""
-        self._finish(DeviceLost(f"{self._connection.name}: the session was closed"))
+        self._finish(self._closed)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()

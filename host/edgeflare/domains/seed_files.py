@@ -19,7 +19,12 @@ from edgeflare.errors import UserError, path_suggestion
 def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     """Return a file itself, or the files of a folder that have one of some suffixes, by name.
 
-    Of a folder without any, they are those of its sub-folders, one after the other.
+    Of a folder without any, they are those of its sub-folders, one after the other. Links are what
+    they lead to; those that lead nowhere are left out.
+
+    Raises:
+        UserError: a folder cannot be read.
+
     """
     if not path.is_dir():
         return [path]
@@ -30,7 +35,7 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     return [
         Path(entry.path)
         for folder in inside
-        if _followed(folder).is_dir()
+        if (os.path.isdir(folder.path) if folder.is_symlink() else folder.is_dir())
         for entry in _listed(Path(folder.path))
         if _is_wanted(entry, suffixes)
     ]
@@ -38,20 +43,18 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
     """Return what lies in a folder and is not hidden, by name; for thousands of entries."""
-    with os.scandir(folder) as entries:
-        shown = [entry for entry in entries if not entry.name.startswith(".")]
+    try:
+        with os.scandir(folder) as entries:
+            shown = [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as error:
+        raise UserError(f"seeds {folder}: cannot be read: {error.strerror}") from error
     return sorted(shown, key=lambda entry: entry.name)
 
 
 def _is_wanted(entry: os.DirEntry[str], suffixes: Collection[str]) -> bool:
     if os.path.splitext(entry.name)[1].lower() not in suffixes:
         return False
-    return _followed(entry).is_file()
-
-
-def _followed(entry: os.DirEntry[str]) -> os.DirEntry[str] | Path:
-    """Return what says what an entry is: of a link, which may lead nowhere or to itself, a path."""
-    return Path(entry.path) if entry.is_symlink() else entry
+    return entry.is_file() if not entry.is_symlink() else os.path.isfile(entry.path)
 
 
 @dataclass(frozen=True, slots=True)

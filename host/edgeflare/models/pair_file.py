@@ -197,7 +197,7 @@ def _settings(path: Path, said: dict[str, Any]) -> Settings:
     """Return settings whose tables need nothing of the pair's folder but models and seeds."""
     if isinstance(anchors := said.get("task", {}).get("anchors"), str):
         # They count in the fingerprint as other settings do, and a run needs the file no more.
-        read = read_anchors(path.parent / Path(anchors).expanduser())
+        read = read_anchors(path.parent / os.path.expanduser(anchors))
         said["task"] = {**said["task"], "anchors": read}
     # A run keeps the tables, and is opened from other folders: they name files absolutely.
     for key in said.keys() & {"task", "inputs"}:
@@ -287,7 +287,7 @@ def _placed(path: Path, source: str) -> str:
     """Return a source with its path in place of one that is relative to the pair's folder."""
     if is_callable_module(source):
         return source
-    return str(path.parent / Path(source).expanduser())
+    return str(path.parent / os.path.expanduser(source))
 
 
 def _with_values_placed(path: Path, value: Any) -> Any:

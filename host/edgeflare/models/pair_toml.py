@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from math import isinf
@@ -33,7 +34,7 @@ def pair_toml(pair: Pair, folder: Path, name: str, compressed: Path, *, inputs: 
     """
     original = pair.original
     if original is not None and not is_callable_module(original):
-        original = _path(Path(original).expanduser(), folder)
+        original = _path(Path(os.path.expanduser(original)), folder)
     interface = pair.interface.described()
     called = pair.interface.invocation
     top = {
@@ -67,7 +68,11 @@ def pair_toml(pair: Pair, folder: Path, name: str, compressed: Path, *, inputs: 
 
 def _path(path: Path, folder: Path) -> str:
     path, folder = path.absolute(), folder.absolute()
-    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    if not path.is_relative_to(folder):
+        return str(path)
+    below = path.relative_to(folder)
+    # Up again it may leave the folder, and what begins with a tilde is read as somebody's home.
+    return str(path if ".." in below.parts or str(below).startswith("~") else below)
 
 
 def _own_of_the_device(interface: PairInterface) -> Iterator[tuple[str, Mapping[str, object]]]:

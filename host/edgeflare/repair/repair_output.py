@@ -43,7 +43,8 @@ def write_repaired(out: Path, candidate: RepairCandidate) -> None:
 def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
     """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
 
-    It can be searched from any folder: a path that was relative becomes absolute.
+    It can be searched from any folder: paths are relative to its own where they lie below that, and
+    absolute elsewhere.
     """
     text = pair_toml(replace(pair, seeds=seeds), out, f"{pair.name}-repaired", out / MODEL)
     write_atomically(out / FILE, text.encode())

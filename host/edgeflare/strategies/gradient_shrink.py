@@ -4,7 +4,7 @@ The point of the boundary that is nearest to the seed is found as DeepFool (Moos
 CVPR 2016) and FAB (Croce and Hein, ICML 2020) find it: the boundary is taken as straight at the
 present point, and the seed projected onto it, again and again. What both sides answer on the way
 and near that point is foretold by the translations, so that queries are made about what should
-deviate alone. Where nothing deviates as foretold, it shrinks by estimates as `shrink` does.
+deviate alone. Where the arms confirm none of it, it shrinks by estimates as `shrink` does.
 """
 
 from __future__ import annotations
