@@ -234,7 +234,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     from edgeflare.trust import granted  # noqa: PLC0415
 
     given = Settings(seeds=None if asked.inputs is None else str(asked.inputs))
-    loaded = load_pair(asked.pair, given, trust=asked.trust)
+    loaded = load_pair(asked.pair, given, trust=asked.trust, seeds_option="")
     profiles = find_profiles(asked.devices, granted(asked.trust or asked.trust_profiles))
     names = tuple(profile.name for profile in profiles)
     kernels, elsewhere = read_ensemble(asked.ensemble)

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
 
@@ -114,6 +114,16 @@ def test_a_search_gives_what_was_found_and_goes_on(searched: SearchResult) -> No
 def test_a_run_that_is_there_is_not_written_over(searched: SearchResult) -> None:
     with pytest.raises(UserError, match="--overwrite"):
         search(EXAMPLE, first=2, total_queries=300, out=searched.path, progress=False)
+
+
+@pytest.mark.parametrize("call", [search, layers])
+def test_a_pair_that_is_not_there_is_refused_without_options_of_commands(
+    call: Callable[..., object], tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UserError, match=r"no pair folder .*: give a folder that holds a pair\.toml$"
+    ):
+        call(tmp_path / "lost", progress=False)
 
 
 def test_a_layer_table_has_a_row_for_each_layer(tmp_path: Path) -> None:

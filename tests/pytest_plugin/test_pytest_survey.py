@@ -141,3 +141,9 @@ def test_an_argument_out_of_its_range_is_refused(
         edgeflare.survey(WORDS, **arguments)  # type: ignore[arg-type]
     assert said in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_pair_that_is_not_there_is_refused_without_options_of_commands(tmp_path: Path) -> None:
+    edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
+    with pytest.raises(UserError, match=r"give a folder that holds a pair\.toml$"):
+        edgeflare.survey(tmp_path / "lost")

@@ -85,7 +85,7 @@ def layers(  # noqa: PLR0913 - the options of the command
     limit = whole_number("limit", limit, 1)
     sensitivity_inputs = whole_number("sensitivity_inputs", sensitivity_inputs, 0)
     given = Settings(seeds=None if inputs is None else str(path_of("inputs", inputs)))
-    loaded = load_pair(path_of("pair", pair), given, granted(trust), "inputs")
+    loaded = load_pair(path_of("pair", pair), given, granted(trust), seeds_option="")
     decided = granted(trust or trust_profiles)
     profile = None if device is None else find_profile(name_of("device", device), decided)
     path = if_given(path_of, "out", out) or new_folder(f"{loaded.folder_name}-layers")

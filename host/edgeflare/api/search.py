@@ -136,7 +136,7 @@ def search(  # noqa: PLR0913 - the options of the command
     require_one_of("find", find, [target.value for target in Find])
     require_one_way(overwrite=overwrite, resume=resume)
     given = Settings(seeds=None if seeds is None else str(path_of("seeds", seeds)))
-    loaded = load_pair(path_of("pair", pair), given, granted(trust))
+    loaded = load_pair(path_of("pair", pair), given, granted(trust), seeds_option="")
     profiles = find_profiles(device_names(device), granted(trust or trust_profiles))
     plan = Plan(
         strategy=if_given(name_of, "strategy", strategy) or loaded.interface.opened_task.strategy,

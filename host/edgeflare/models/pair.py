@@ -170,7 +170,7 @@ def load_pair(
         trust: the user's decision on Python functions that `pair.toml` names: as the original, as a
             front end, or for post-processing.
         seeds_option: the option that gives the command its seeds, for messages; empty for a command
-            that takes pair folders alone.
+            that takes pair folders alone, and for a call from Python.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a
