@@ -208,7 +208,7 @@ def _check(known: Checked, home: Path, pair: Path, device: str) -> None:
     document = json.loads((out / "check.json").read_bytes())
     known.verdict, known.sentence = document["verdict"], document["sentence"]
     if (cause := document["cause"]) is not None:
-        known.rule, known.words = cause["rule"], cause["words"]
+        known.rule, known.words = cause["rule"], cause["sentence"]
     known.right, known.seconds = _outcome(document), document["seconds"]
 
 

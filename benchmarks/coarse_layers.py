@@ -305,7 +305,7 @@ def _right(fault: QuantizationFault, pair: TriedPair, found: CompressionError) -
     for group in tied_tensors(graph):
         made = {graph.made_by[tensor] for tensor in group.sources}
         operators |= made if fault.operator in made else set()
-    named = [(one.operator, one.kind) for one in found.coarse]
+    named = [(one.operator_index, one.kind) for one in found.coarse]
     return any(operator in operators and kind == fault.kind for operator, kind in named)
 
 
@@ -360,7 +360,7 @@ def _drawn(
             continue
         found = tried.found(fault.content)
         right = sum(_right(fault, pair, one) for one in found) * 2 > len(found)
-        named = [(one.operator, one.part, one.kind) for one in found[0].coarse]
+        named = [(one.operator_index, one.part, one.kind) for one in found[0].coarse]
         rows.append({"pair": pair.name, "operator": fault.operator, "kind": fault.kind,
                      "amount": fault.amount, "named": named, "right": right})  # fmt: skip
         print(f"{pair.name}: {fault.kind} {fault.operator} ({draws} anew): {named}", flush=True)

@@ -73,7 +73,7 @@ def row(folder: Path, healthy: str, arguments: argparse.Namespace) -> str:
                 cells.append(answers.reason)
                 continue
             found = [judged.after for judged in compared(sets, answers).by_set.values()]
-            deviating, asked = sum(one.deviating for one in found), sum(one.asked for one in found)
+            deviating, asked = sum(one.deviating for one in found), sum(one.inputs for one in found)
             cells.append(f"{deviating:,} of {asked:,}")
     chosen, written = document["chosen"], "yes" if document["written"] else "no"
     return f"| {folder.name} | {chosen} | {written} | {' | '.join(cells)} |"

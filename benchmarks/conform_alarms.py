@@ -54,7 +54,7 @@ def _said(name: str, document: dict[str, Any]) -> None:
     )
     for key in ("cells", "buckets", "pairs"):
         figure = document["coverage"][key]
-        print(f"  {key}: {figure['covered']:,} of {figure['of']:,}")
+        print(f"  {key}: {figure['covered']:,} of {figure['total']:,}")
     for one in counted:
         print(f"  {one['operator']} {one['type']}: {one['symptom']}, {', '.join(one['condition'])}")
 

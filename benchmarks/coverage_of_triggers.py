@@ -116,8 +116,8 @@ def aucs(
             covered = (captured.covered(directory.load_input(path), at) for at, path in paths)
             return np.stack([one[:, : one.shape[1] - without_last].mean(1) for one in covered])
 
-        triggers = shares([(one.seed_id, one.image) for one in document.findings])
-        seeds = shares([(one.seed_id, one.seed_image) for one in document.findings])
+        triggers = shares([(one.seed_id, one.file) for one in document.findings])
+        seeds = shares([(one.seed_id, one.seed_file) for one in document.findings])
     above = triggers[:, None] > seeds[None]
     ties = triggers[:, None] == seeds[None]
     return np.asarray((above + ties / 2.0).mean(axis=(0, 1)))

@@ -49,7 +49,7 @@ def row_of(run: Path, percentile: float) -> tuple[str, ...]:
     found = [one for one in document.findings if one.kind == "deviation"]
     if not found:
         raise UserError(f"{run} has no findings: give runs of a search that found some")
-    values = directory.load_input(found[0].image).size
+    values = directory.load_input(found[0].file).size
     linf, l2 = np.array([distances(one) for one in found]).T
     near = [value for one in found if (value := nearness_db(one)) is not None]
     return (

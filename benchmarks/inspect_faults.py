@@ -192,7 +192,7 @@ def found(result: InspectionResult, op: int, channel: int) -> bool:
     unit = result.verdict.unit
     if result.verdict.name != "channel" or unit is None:
         return False
-    return (result.layers[unit.layer].operator, unit.channel) == (op, channel)
+    return (result.layers[unit.layer].operator_index, unit.channel) == (op, channel)
 
 
 def alike(one: InspectionResult, other: InspectionResult) -> bool:

@@ -22,8 +22,8 @@ from edgeflare.diagnose.layers.layers_document import LayersDocument, load_layer
 
 _COLUMNS: Mapping[str, Callable[[LayerFigures], float | None]] = {
     "own": own_share,
-    "noise of single": lambda one: None if one.single is None else _less(one.single.sqnr_db),
-    "noise of entire": lambda one: None if one.entire is None else _less(one.entire.sqnr_db),
+    "noise of single": lambda one: None if one.single is None else _less(one.single.snr_db),
+    "noise of entire": lambda one: None if one.entire is None else _less(one.entire.snr_db),
     "1 - cosine of entire": lambda one: None if one.entire is None else _less(one.entire.cosine),
 }
 
@@ -43,7 +43,7 @@ def main() -> None:
         f"{given.few} inputs beside {given.many}: {_rho(large, small):.2f} of {len(large)} layers"
     )
     for name, of in _COLUMNS.items():
-        column = {one.layer.operator: of(one) for one in many.layers}
+        column = {one.layer.operator_index: of(one) for one in many.layers}
         known = {at: value for at, value in column.items() if value is not None}
         print(f"{name}: {_rho(large, known):.2f}")
 
@@ -57,7 +57,7 @@ def _layers(pair: Path, count: int, out: Path, *more: str | Path) -> LayersDocum
 
 def _sensitivities(document: LayersDocument) -> dict[int, float]:
     return {
-        one.layer.operator: one.sensitivity.margin
+        one.layer.operator_index: one.sensitivity.margin
         for one in document.layers
         if one.sensitivity is not None
     }

@@ -62,7 +62,7 @@ def main() -> None:
         rows = {}
         with encoders(past.pair()) as (pair, encode, given):
             for entry in past.deviations:
-                image = past.directory.load_input(entry.image)[np.newaxis]
+                image = past.directory.load_input(entry.file)[np.newaxis]
                 rows[entry.seed_id] = Watch(past, device, pair, encode, given).steps(image)
     show(profile.name, opening, rows)
 

@@ -100,7 +100,7 @@ def row_of(directory: RunDirectory, document: RunDocument) -> Pixels:
         entry = min(document.findings, key=lambda one: abs((nearness_db(one) or 0.0) - level))
         if abs((nearness_db(entry) or 0.0) - level) > NEAR_ENOUGH_DB:
             continue
-        for line, name in enumerate((entry.seed_image, entry.image)):
+        for line, name in enumerate((entry.seed_file, entry.file)):
             top, left = HEAD + line * (SIDE + GAP), GAP + column * (SIDE + GAP)
             row[top : top + SIDE, left : left + SIDE] = shown(directory.load_input(name))
     return row

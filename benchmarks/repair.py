@@ -112,7 +112,7 @@ def table_7(found: dict[str, Any]) -> str:
         ceiling = f"ceiling {100 * shifts['ceiling']:+.1f}"
         lines.append(f"| **{name}** ({outcome(document)}; {ceiling}) | | | | | | |")
         for key, row in shifts["repairers"].items():
-            net, unled = row["net"], row["unled_ratio"]
+            net, unled = row["net"], row["unguided_ratio"]
             cells = (
                 f"{row['repair_ratio']:.1%}",
                 f"{row['inducing_ratio']:.1%}",
@@ -142,7 +142,7 @@ def table_8(found: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, (document, dflare) in found.items():
-        again = document["again"]
+        again = document["search"]
         if again is None or not dflare:
             continue
         cells = map(figures, (again["before"], again["after"], *dflare))

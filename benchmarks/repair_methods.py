@@ -119,7 +119,7 @@ def shown(judgement: Judgement) -> list[str]:
 
 
 def counted(figures: Figures) -> str:
-    return f"{figures.deviating} / {figures.strict} / {figures.big}"
+    return f"{figures.deviating} / {figures.strict} / {figures.wide_margin}"
 
 
 def time_ratio(opened: OpenedPair, content: bytes) -> str:

@@ -108,7 +108,7 @@ def row(
         f"`{name}`",
         str(rng_seed),
         f"{before.deviating} ({before.strict}) → {after.deviating} ({after.strict})"
-        f" of {after.asked:,}",
+        f" of {after.inputs:,}",
         f"{found.mended}, {found.broken}",
         f"{found.p:.1g}",
         f"{before.right} → {after.right}",

@@ -164,7 +164,7 @@ def row(one: Repaired, judges: JudgedImages) -> Row:
     fresh = found.by_set[FRESH]
     counts = {
         "dev": (fresh.before.deviating, fresh.after.deviating),
-        "big": (fresh.before.big, fresh.after.big),
+        "big": (fresh.before.wide_margin, fresh.after.wide_margin),
         "strict": (fresh.before.strict, fresh.after.strict),
     }
     for name in (TIGHT, WIDE):
@@ -195,7 +195,7 @@ def foretold(content: bytes, judges: JudgedImages) -> str:
         there = judged_on(judges.opened.devices[0], content, judges.opened, near)
     except UserError as refused:
         return f"refused: {refused}"
-    return f"{there.same_labels} of {there.asked}"
+    return f"{there.same_labels} of {there.inputs}"
 
 
 def line(one: Row) -> str:

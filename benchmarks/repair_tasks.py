@@ -86,12 +86,12 @@ def deviating(judgement: Judgement) -> str:
     before, after = (
         sum(getattr(one, when).deviating for one in sets) for when in ("before", "after")
     )
-    return f"{before:,} → {after:,} of {sum(one.after.asked for one in sets):,}"
+    return f"{before:,} → {after:,} of {sum(one.after.inputs for one in sets):,}"
 
 
 def measured(figures: Sequence[Figures]) -> str:
     """Return the mean of the task's own measure over sets; a dash where it has none."""
-    known = [(one.measured, one.asked) for one in figures if one.measured is not None]
+    known = [(one.measured, one.inputs) for one in figures if one.measured is not None]
     if not known:
         return "–"
     return f"{sum(mean * asked for mean, asked in known) / sum(asked for _, asked in known):.3f}"

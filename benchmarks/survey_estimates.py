@@ -143,10 +143,10 @@ def show_estimate(
     population: ReplayedItems, queries: int, found: Sequence[Rate], wrong: str
 ) -> None:
     truth, items, width = population.rate, len(population), mean_width(found)
-    spread = float(np.std([one.estimate for one in found]))
+    spread = float(np.std([one.value for one in found]))
     bias = equal = "–"
     if spread > 1e-9:  # else all estimates are the same one
-        bias = f"{(np.mean([one.estimate for one in found]) - truth) / spread:+.2f}"
+        bias = f"{(np.mean([one.value for one in found]) - truth) / spread:+.2f}"
         equal = f"{width / wilson(truth, truth * (1.0 - truth) / spread**2, None):.2f}"
     plain = queries_of_plain_sampling(truth, items, width)
     row(
@@ -194,7 +194,7 @@ def show_ends(chosen: Sequence[ReplayedItems], arguments: argparse.Namespace) ->
 
 def show_end(population: ReplayedItems, precision: float, repetitions: int) -> None:
     facts = population.facts
-    truth = overall(facts).estimate
+    truth = overall(facts).value
     ends = [ended(facts, precision, seed) for seed in range(repetitions)]
     queries = [count for count, _ in ends]
     found = [one for _, one in ends]

@@ -300,5 +300,5 @@ def test_what_is_under_way_counts_as_busy_and_what_was_lost_is_counted() -> None
     assert now.why_idle(place) == ""
     now.drained = ["bench-1"]
     assert now.why_idle(place) == "drained"
-    place.quarantined = "unplugged"
+    place.quarantine_reason = "unplugged"
     assert now.why_idle(place) == "unplugged"

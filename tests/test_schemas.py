@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -134,3 +136,74 @@ def test_a_default_that_is_left_out_is_no_unknown_key(tmp_path: Path) -> None:
     parts = [INNER | {"why": None}]
     with pytest.raises(UserError, match=r"parts\[0\]\.why is null, which is left out"):
         DocumentReader(Outer).check(json_bytes(WHOLE | {"parts": parts}), tmp_path / "d.json")
+
+
+UNITS = {
+    "seconds": r"\bseconds\b|\bSeconds\b|\bDuration\b|\bmilliseconds\b",
+    "bytes": r"\bbytes\b|\bBytes\b|^Size of (the|its|his) (file|arena)|\bmegabytes\b",
+    "db": r"\bdB\b|\bdecibel",
+    "percent": r"\b[Pp]ercent\b",
+    "celsius": r"\bCelsius\b",
+    "mhz": r"\bMHz\b",
+}
+"""What a description of a number in that unit says."""
+
+OF_NO_UNIT = {"ratio", "latency_ratio", "area"}
+"""Keys of numbers that are made of others, which their descriptions name."""
+
+
+def keys() -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Each key of each object of a document: the object, the key, and its schema."""
+    found = []
+    for path, text in schemas():
+        schema = json.loads(text)
+        objects = [(path.name, root) for root in schema.get("oneOf", [schema])]
+        for name, part in (*objects, *schema.get("$defs", {}).items()):
+            found += [(name, key, value) for key, value in part.get("properties", {}).items()]
+    return found
+
+
+def holds_numbers(value: Mapping[str, Any]) -> bool:
+    kinds = value.get("type", [])
+    if {"number", "integer"} & set([kinds] if isinstance(kinds, str) else kinds):
+        return True
+    inner = [*value.get("anyOf", []), value.get("items"), value.get("additionalProperties")]
+    return any(isinstance(part, dict) and holds_numbers(part) for part in inner)
+
+
+def test_a_key_of_a_number_with_a_unit_ends_in_the_unit() -> None:
+    wrong = [
+        (name, key, unit)
+        for name, key, value in keys()
+        if holds_numbers(value) and key not in OF_NO_UNIT
+        for unit, said in UNITS.items()
+        if re.search(said, value.get("description", "")) and key.split("_")[-1] != unit
+    ]
+    assert not wrong
+
+
+def test_no_key_has_another_unit_than_these() -> None:
+    others = {
+        "ms",
+        "msec",
+        "sec",
+        "secs",
+        "s",
+        "us",
+        "minutes",
+        "kb",
+        "mb",
+        "mib",
+        "pct",
+        "hz",
+        "ghz",
+    }
+    assert not [(name, key) for name, key, _ in keys() if key.split("_")[-1] in others]
+
+
+def test_descriptions_speak_of_json() -> None:
+    for name, key, value in keys():
+        assert not re.search(r"\b(None|True|False|UNSET)\b", value.get("description", "")), (
+            name,
+            key,
+        )

@@ -37,7 +37,7 @@ from edgeflare_agent.unauthenticated_connections import (
 )
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
-from edgeflare_protos.limits import LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, MOST_STORE_MB
+from edgeflare_protos.limits import LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS, MOST_STORE_MIB
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         if options.fork_server is not None:
             take_fork_server(options.fork_server)
-        store = ModelStore(options.store, options.store_limit_mb * 1024 * 1024)
+        store = ModelStore(options.store, options.store_limit_mib * 1024 * 1024)
         sessions = Sessions(store, options.launcher)
         lease = DeviceLease(options.lease_seconds, DeviceLock(options.device))
         service = AgentService(store, sessions, lease, options.allow_delegate, options.system_root)
@@ -137,8 +137,8 @@ def _parser() -> argparse.ArgumentParser:
         help="folder for the models that hosts send (default: %(default)s)",
     )
     add(
-        "--store-limit-mb",
-        type=_whole_number(1, MOST_STORE_MB),
+        "--store-limit-mib",
+        type=_whole_number(1, MOST_STORE_MIB),
         default=512,
         metavar="N",
         help="bound on that folder in MiB (default: %(default)s)",

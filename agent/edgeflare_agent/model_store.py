@@ -159,7 +159,7 @@ class ModelStore:
         if size_bytes > self.limit_bytes:
             raise StoreFull(
                 f"a model of {size_bytes} bytes does not fit a store of {self.limit_bytes} bytes: "
-                "start the agent with a larger --store-limit-mb"
+                "start the agent with a larger --store-limit-mib"
             )
         with self._upload() as file:
             try:
@@ -200,7 +200,7 @@ class ModelStore:
         if excess > 0:
             raise StoreFull(
                 f"open sessions hold the store's models; {excess} bytes too few are left: "
-                "close sessions, or start the agent with a larger --store-limit-mb"
+                "close sessions, or start the agent with a larger --store-limit-mib"
             )
         return evicted
 

@@ -32,12 +32,12 @@ def main() -> None:
         axes = figure.subplots(SEEDS, 1 + len(WAYS))
         for row, seed_id in zip(axes, shown, strict=True):
             path, found = runs["first found"]
-            draw(row[0], path / found[seed_id]["seed_image"], f"seed {seed_id}")
+            draw(row[0], path / found[seed_id]["seed_file"], f"seed {seed_id}")
             for place, (name, (path, found)) in zip(row[1:], runs.items(), strict=True):
                 one = found[seed_id]
                 l2, strength = one["distortion"]["l2"], one["strength"]
                 said = f"{name}\nL2 {l2:.0f}, strength {strength:.3f}"
-                draw(place, path / one["image"], said)
+                draw(place, path / one["file"], said)
         figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 

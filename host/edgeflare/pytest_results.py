@@ -50,8 +50,8 @@ def assert_may_ship(result: CheckResult, *, undecided: bool = False) -> None:
     failed = [gate for gate in said.gates if gate.state == "fail"]
     lines = [
         f"{said.verdict}: {said.sentence}",
-        *(f"gate {gate.name}: {gate.words}" for gate in failed),
-        f"next: {said.next}",
+        *(f"gate {gate.name}: {gate.sentence}" for gate in failed),
+        f"next: {said.next_step}",
         f"the check: {result.path}",
     ]
     pytest.fail(for_terminal("\n".join(lines)), pytrace=False)
@@ -132,7 +132,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     lines += [
         f"  cause: {cause_of(worst)}{kind}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",
-        f"  {input_words(document.pair).one}: {path / worst.image}",
+        f"  {input_words(document.pair).one}: {path / worst.file}",
         f"all of them: edgeflare report {path}",
     ]
     return "\n".join(lines)
@@ -267,7 +267,8 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
     )
 
     severities = read_severities(_as_text(asked.severities))
-    given = {name: getattr(asked, name) for name in SurveyBounds.__struct_fields__}
+    names = {name: name.removesuffix("_seconds") for name in SurveyBounds.__struct_fields__}
+    given = {name: getattr(asked, argument) for name, argument in names.items()}
     return SurveyRequest(
         chosen=chosen_conditions(domain, _names(asked.conditions), severities),
         bounds=SurveyBounds.asked(rare=asked.rare, **given),

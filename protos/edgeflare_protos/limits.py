@@ -72,5 +72,5 @@ MOST_CAPTURE_BYTES = 1 << 30
 """The most bytes of the captured tensors of one model together, which the agent holds in memory: a
 VGG-16 at 224 x 224 takes 60 MB in float32."""
 
-MOST_STORE_MB = 1 << 30
+MOST_STORE_MIB = 1 << 30
 """The largest model store: a pebibyte. As bytes it has to fit the wire's 64 bits."""

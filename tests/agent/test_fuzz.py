@@ -103,7 +103,7 @@ class RawAgent:
 def test_damaged_messages(
     start_agent: Any, connect: Any, int8_model: Path, harmless_inputs: Any, reference: Any
 ) -> None:
-    agent = start_agent("--store-limit-mb", "1")
+    agent = start_agent("--store-limit-mib", "1")
     client = connect(agent)
     session = client.open(int8_model)
     inputs = harmless_inputs(4)
@@ -153,7 +153,7 @@ def test_damaged_models(
     tmp_path: Path,
 ) -> None:
     """A damaged model is refused, or runs, or its inputs fail; nothing else happens."""
-    agent = start_agent("--store-limit-mb", "2")
+    agent = start_agent("--store-limit-mib", "2")
     client = connect(agent)
     session = client.open(int8_model)
     rng = np.random.default_rng(0)

@@ -153,8 +153,8 @@ def test_the_server_loads_no_runtime(start_agent: Any, connect: Any, int8_model:
     [
         ("--port", "99999", "must be a whole number from 0 to 65535"),
         ("--port", "http", ""),
-        ("--store-limit-mb", "0", "must be a whole number from 1 to 1073741824"),
-        ("--store-limit-mb", "99999999999999", "must be a whole number from 1 to 1073741824"),
+        ("--store-limit-mib", "0", "must be a whole number from 1 to 1073741824"),
+        ("--store-limit-mib", "99999999999999", "must be a whole number from 1 to 1073741824"),
         ("--exit-when-idle", "1e300", "must be a whole number from 1 to 2678400"),
     ],
 )

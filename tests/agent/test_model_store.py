@@ -136,7 +136,7 @@ def test_a_model_held_by_another_agent_is_not_evicted_until_that_agent_dies(tmp_
 def test_too_large_for_any_eviction(tmp_path: Path) -> None:
     store = ModelStore(tmp_path, 20)
     add(store, b"a")
-    with pytest.raises(StoreFull, match="--store-limit-mb"):
+    with pytest.raises(StoreFull, match="--store-limit-mib"):
         add(store, b"b" * 21)
     assert sha(b"a") in store
 

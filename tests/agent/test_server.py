@@ -184,7 +184,7 @@ def test_uploads_that_go_wrong_leave_nothing(
     start_agent: Any, connect: Any, tmp_path: Path
 ) -> None:
     """Whoever promises too much is refused at once, and whoever sends more than promised then."""
-    client = connect(start_agent("--store-limit-mb", "1"))
+    client = connect(start_agent("--store-limit-mib", "1"))
     content = bytes(100_000)
     lost, bad = grpc.StatusCode.DATA_LOSS, grpc.StatusCode.INVALID_ARGUMENT
     full = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -213,7 +213,7 @@ def test_uploads_that_go_wrong_leave_nothing(
 def test_an_open_sessions_model_is_not_evicted(
     start_agent: Any, connect: Any, int8_model: Path, harmless_inputs: Inputs, reference: Reference
 ) -> None:
-    client = connect(start_agent("--store-limit-mb", "1"))
+    client = connect(start_agent("--store-limit-mib", "1"))
     session = client.open(int8_model)
     filler, filler_2 = b"1" * 600_000, b"2" * 600_000
     client.upload(filler)

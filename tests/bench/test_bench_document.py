@@ -168,7 +168,7 @@ def test_what_is_written_can_be_read(
     assert document["plan"]["goal"] == {"find": "any", "ties": False, "min_strength": 0.0}
     # The queries of a strategy count findings as the search meets them, however far and weak.
     plan = document["plan"]
-    assert (plan["within"], plan["min_strength"]) == (None, 0.0)
+    assert (plan["within_db"], plan["min_strength"]) == (None, 0.0)
     assert (plan["strengthen"], plan["shrink"]) == (0, 0)
     assert document["strategies"] == ["random", "dflare"]
     written_runs = [run["run"] for run in document["runs"]]

@@ -52,7 +52,7 @@ def test_it_finds_what_deviates_and_says_how(whole: tuple[Path, Document]) -> No
     for finding in document["findings"]:
         assert finding["verified"]
         assert finding["labels"]["original"] != finding["labels"]["device"]
-        assert (folder / finding["image"]).is_file()
+        assert (folder / finding["file"]).is_file()
         assert finding["queries"] <= 150
     # --find any asks original and device; the twin answers about seeds and findings only.
     assert totals["host_evaluations"] == {
@@ -72,7 +72,7 @@ def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
     run = RunDirectory(laboratory.folder / "run")
     assert document["findings"]
     for finding in document["findings"]:
-        mutant, seed = (run.load_input(finding[key]) for key in ("image", "seed_image"))
+        mutant, seed = (run.load_input(finding[key]) for key in ("image", "seed_file"))
         assert any(np.array_equal(mutant, np.roll(seed, by)) for by in range(1, seed.size))
 
 
@@ -174,7 +174,7 @@ def test_a_seed_that_deviates_itself_is_reported_and_not_searched(
 ) -> None:
     folder, first = whole
     found = first["findings"][0]
-    laboratory.images[4] = RunDirectory(folder).load_input(found["image"])
+    laboratory.images[4] = RunDirectory(folder).load_input(found["file"])
     document = laboratory.run("second")
     (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)
     assert entry["labels"] == found["labels"]

@@ -95,8 +95,13 @@ def test_a_hot_device_rests_until_it_is_cool(journal: RunJournal) -> None:
         "board is at 81 °C (cpu), above the 80 of its profile: waiting until it is at 75"
     ]
     assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * READ_INTERVAL_SECONDS)
-    assert ward.seen["temperatures"]["cpu"] == {"first": 70, "min": 70, "max": 81, "last": 75}
-    assert ward.seen["frequencies"] == {
+    assert ward.seen["temperatures_celsius"]["cpu"] == {
+        "first": 70,
+        "min": 70,
+        "max": 81,
+        "last": 75,
+    }
+    assert ward.seen["frequencies_mhz"] == {
         "cpu0": {"first": 1500, "min": 1500, "max": 1500, "last": 1500}
     }
 
@@ -206,4 +211,6 @@ def test_a_real_agent_tells_its_temperature_and_is_waited_for(
         "board is at 85 °C (soc-thermal), above the 80 of its profile: waiting until it is at 75"
     ]
     (seen,) = journal.about()["health"]["devices"]
-    assert seen["temperatures"] == {"soc-thermal": {"first": 85, "min": 73, "max": 85, "last": 73}}
+    assert seen["temperatures_celsius"] == {
+        "soc-thermal": {"first": 85, "min": 73, "max": 85, "last": 73}
+    }

@@ -298,7 +298,7 @@ def held_out(tmp_path: Path) -> HeldOut:
 
 def test_it_is_loaded_as_seeds_are(held_out: HeldOut, tmp_path: Path) -> None:
     told = held_out.to_json()
-    assert (told["images"], told["labels"]) == (4, [0, 1, 2, 3])
+    assert (told["inputs"], told["labels"]) == (4, [0, 1, 2, 3])
     assert told["path"] == str(tmp_path / "test.npz")
     with pytest.raises(UserError, match=r"--test: there are no seeds at .*absent\.npz"):
         HeldOut.load(tmp_path / "absent.npz", MODELS, DECODER)

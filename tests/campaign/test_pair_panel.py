@@ -208,7 +208,7 @@ def test_an_app_that_resets_nothing_compares_a_reconstruction_with_what_other_ar
     with ExitStack() as stack:
         found = answers_without_reset(opened(stack, pair, "builtin"))
     assert found is not None
-    assert found.images == SEEDS
+    assert found.seeds == SEEDS
     assert found.changed == sum(map(bool.__ne__, *decided.values()))
     # Against the dequantized input an inference after a reset gives no error at all.
     assert any(decided["with"]) == (against == "features")

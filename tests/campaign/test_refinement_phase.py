@@ -162,10 +162,10 @@ def test_time_that_ends_the_search_cuts_no_refinement(
 def test_both_images_are_kept_and_the_distances_are_theirs(laboratory: Laboratory) -> None:
     for one in laboratory.run("run", **BOTH)["findings"]:
         refined = one["refined"]
-        seed = pixels(laboratory, one["seed_image"])
+        seed = pixels(laboratory, one["seed_file"])
         for image, distortion in (
-            (one["image"], one["distortion"]),
-            (refined["image_before"], refined["distortion_before"]),
+            (one["file"], one["distortion"]),
+            (refined["file_before"], refined["distortion_before"]),
         ):
             change = np.abs(pixels(laboratory, image).astype(int) - seed)
             assert distortion["l2"] == pytest.approx(np.sqrt((change**2).sum()))
@@ -285,7 +285,7 @@ def test_what_no_deviation_is_stays_as_it_was(laboratory: Laboratory) -> None:
 
 def test_a_seed_that_deviates_itself_is_not_refined(laboratory: Laboratory) -> None:
     found = laboratory.run("first")["findings"][0]
-    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_input(found["image"])
+    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_input(found["file"])
     laboratory.more_devices = ()
     document = laboratory.run("second", **BOTH)
     (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)

@@ -246,7 +246,7 @@ def test_without_a_reset_clips_go_on_from_each_other_as_one_sequence(tmp_path: P
     changed = sum(map(int.__ne__, *decided.values()))
     document = document_of(run)
     assert document["unmutated"]["without_reset"] == {
-        "images": 24,
+        "seeds": 24,
         "changed": changed,
         "labelled": 24,
         "right": {name: int((labels == made).sum()) for name, made in decided.items()},

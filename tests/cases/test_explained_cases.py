@@ -82,7 +82,7 @@ def localized(
 
 
 def named(found: CompressionError) -> list[tuple[str, int, str, str]]:
-    return [(one.name, one.operator, one.part, one.kind) for one in found.coarse]
+    return [(one.name, one.operator_index, one.part, one.kind) for one in found.coarse]
 
 
 def test_an_input_that_is_cut_off(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_one_scale_for_boxes_and_scores(tmp_path: Path) -> None:
         assert coarse["kind"] == "one scale for unlike things"
         assert "CONCATENATION" in coarse["why"]
         assert "which leaves 2 levels" in coarse["why"]
-        (row,) = (one for one in error["layers"] if one["operator"] == 7)
+        (row,) = (one for one in error["layers"] if one["operator_index"] == 7)
         assert row["matched_by"] == "conversion"
         assert not row["beyond"]
 
@@ -257,8 +257,8 @@ def test_no_layer_before_a_split_and_its_sum_is_blamed_on_the_accelerator(tmp_pa
         assert one["verdict"]["which"] == "GPU accelerator"
         assert where["most"] is None
         # Operator 8 is the SPLIT, and 9 the ADD of its halves.
-        assert where["onset"] is None or where["onset"]["operator"] >= 8
-        hidden = {layer["operator"] for layer in where["layers"] if layer["hidden"]}
+        assert where["onset"] is None or where["onset"]["operator_index"] >= 8
+        hidden = {layer["operator_index"] for layer in where["layers"] if layer["hidden"]}
         assert {0, 8} <= hidden
         assert "SPLIT (operator 8)" in where["note"]
 
@@ -381,8 +381,8 @@ def test_a_resize_by_another_rule_is_named_and_the_healthy_file_is_not_blamed(
     for finding in found:
         error = finding["twin_and_original"]
         assert finding["verdict"]["name"] == "compression"
-        assert (error["most"]["operator"], error["most"]["name"]) == (4, "RESIZE_BILINEAR")
-        (named,) = (one for one in error["layers"] if one["operator"] == 4)
+        assert (error["most"]["operator_index"], error["most"]["name"]) == (4, "RESIZE_BILINEAR")
+        (named,) = (one for one in error["layers"] if one["operator_index"] == 4)
         assert named["margin_share"] > 0.5
         assert named["options"] == [
             {"name": "half_pixel_centers", "compressed": False, "original": True}
@@ -395,7 +395,9 @@ def test_a_resize_by_another_rule_is_named_and_the_healthy_file_is_not_blamed(
     for finding in healthy:
         layers = finding["twin_and_original"]["layers"]
         assert not [
-            one for one in layers if one["options"] or (one["operator"] == 4 and one["beyond"])
+            one
+            for one in layers
+            if one["options"] or (one["operator_index"] == 4 and one["beyond"])
         ]
 
 

@@ -95,13 +95,13 @@ def test_a_pair_is_judged_from_all_that_was_measured(checked: Path) -> None:
     found = document(checked)
     assert found.verdict == "ship"
     assert found.figures.data is not None
-    assert (found.figures.data.inputs, found.figures.data.of) == (70, 70)
+    assert (found.figures.data.inputs, found.figures.data.available) == (70, 70)
     assert found.figures.layers is not None
     assert found.figures.layers.inputs == LAYER_INPUTS
     (output,) = found.figures.devices[0].outputs
     assert output.compression is not None
     assert output.kernels is not None
-    assert 30 < (output.compression.sqnr_db or 0) < (output.kernels.sqnr_db or 0)
+    assert 30 < (output.compression.snr_db or 0) < (output.kernels.snr_db or 0)
     assert [one.name for one in found.sections] == [
         *("data", "decisions", "numbers", "file", "layers", "device", "field", "near", "cost"),
         "mend",
@@ -177,7 +177,7 @@ def test_inputs_near_are_searched_for_beside_a_reference(tmp_path: Path) -> None
     assert (near.model.seeds, near.reference.seeds) == (8, 8)
     assert near.model.found > 0
     (section,) = (one for one in document(out).sections if one.name == "near")
-    assert "with good int8 of this network" in section.words
+    assert "with good int8 of this network" in section.sentence
     for name in (near.model.run, near.reference.run):
         assert call_here("report", out / name).code == 0
     other = call_here("check", EXAMPLE, "--original", "somewhere.onnx", "--no-near", *given)
@@ -235,7 +235,7 @@ def test_the_gates_of_a_pair_hold(tmp_path: Path) -> None:
     out = ("--out", tmp_path / "out")
     gate = ("--limit", "5", "--gate", "accuracy-drop<0.4", "--undecided", "pass")
     assert call_here("check", pair, *gate, *out).code == 0
-    limits = document(tmp_path / "out").asked.gates
+    limits = document(tmp_path / "out").plan.gates
     assert (limits["net-harm"], limits["accuracy-drop"]) == (0.5, 0.4)
     assert "faults" not in limits
     (pair / "pair.toml").write_text(f"{text}\n[gates]\nharm = 0.5\n")
@@ -247,7 +247,7 @@ def test_a_device_is_checked_by_the_compressed_model_alone(tmp_path: Path) -> No
     inputs = ("--inputs", EXAMPLE / "seeds.npz")
     said = call_here("check", MODELS[1], *inputs, *FEWER, "--out", out)
     found = document(out)
-    assert found.asked.about == "device"
+    assert found.plan.about == "device"
     assert said.code == 0, said.out
     assert found.verdict == "undecided"
     assert "computes the file as the host does" in found.sentence
@@ -448,7 +448,7 @@ class TestComparison:
         gates = tuple(
             msgspec.structs.replace(one, state=ends.get(one.name, one.state)) for one in found.gates
         )
-        cause = Cause(rule="class", words="Shirt is lost", evidence="", next="calibrate")
+        cause = Cause(rule="class", sentence="Shirt is lost", evidence="", next_step="calibrate")
         out.mkdir()
         (out / "check.json").write_bytes(
             check_bytes(
@@ -655,7 +655,7 @@ def test_objects_have_a_mean_average_precision_for_each_arm(tmp_path: Path) -> N
     assert found.pooled.keys() == found.distance.keys() == {"original", "twin", "device"}
     assert "mean average precision" in found.pooled_measure
     (section,) = (one for one in document(out).sections if one.name == "decisions")
-    assert f"{found.pooled_measure}: original" in section.words
+    assert f"{found.pooled_measure}: original" in section.sentence
 
 
 class TestMending:
@@ -687,7 +687,7 @@ class TestMending:
         assert not re.search(r"<im(g|age)\b", (out / "check.html").read_text())
         assert (before.state, measured.mendable) == ("not checked", True)
         assert before.command.endswith("--mend")
-        assert document(out).next.endswith("; or see with --mend what a repair gives")
+        assert document(out).next_step.endswith("; or see with --mend what a repair gives")
 
         with brief_repairs(), only("ranges"):
             said = call_here(*given, "--resume", "--mend")
@@ -699,9 +699,9 @@ class TestMending:
         assert figures is not None
         assert figures.near is not None
         assert figures.near.mended > 2 * figures.near.broken
-        assert f"of {figures.near.before:,} that deviate near the boundary" in mended.words
+        assert f"of {figures.near.before:,} that deviate near the boundary" in mended.sentence
         assert mended.seen == figures.gain
-        assert found.next.endswith("; or check what `repair` made, in the folder mend")
+        assert found.next_step.endswith("; or check what `repair` made, in the folder mend")
         assert not (out / "mend" / "inputs").exists()
         assert call_here("report", out / "mend", "--json").code == 0
         assert call_here("check", out / "mend", *FEW, "--dry-run").code == 0
@@ -717,8 +717,8 @@ class TestMending:
         assert call_here("check", faulty, *FEWER, "--mend", "--out", out).code == 1
         found = section("mend", out)
         assert (found.state, found.command) == ("not checked", "")
-        assert "has 20 seeds, and a repair needs at least 50" in found.words
-        assert "--mend" not in document(out).next
+        assert "has 20 seeds, and a repair needs at least 50" in found.sentence
+        assert "--mend" not in document(out).next_step
 
     def test_of_a_model_that_may_ship_there_is_nothing_to_mend(
         self, checked: Path, tmp_path: Path

@@ -35,7 +35,7 @@ def test_gates_that_are_not_decided_are_skipped_with_the_reason(checked: CheckDo
 
 
 def test_where_each_has_to_be_decided_they_fail(checked: CheckDocument) -> None:
-    strict = structs.replace(checked, asked=structs.replace(checked.asked, strict=True))
+    strict = structs.replace(checked, plan=structs.replace(checked.plan, strict=True))
     found = cases(strict)
     failed = [name for name, one in found.items() if one.failure]
     assert failed == ["accuracy-drop", "net-harm", "kernel-changes", "field-loss"]

@@ -82,7 +82,7 @@ def test_a_fault_of_the_device_is_found_and_named(wrong: Path) -> None:
     assert first.worst is not None
     assert first.worst > 10
     assert {"device", "reference"} == set(first.wrong)
-    assert document.coverage.cells == CoveredShare(covered=1, of=1, refused=0)
+    assert document.coverage.cells == CoveredShare(covered=1, total=1, refused=0)
 
 
 def test_its_smallest_model_lies_beside_with_all_answers(wrong: Path) -> None:
@@ -146,12 +146,12 @@ def test_accepted_findings_do_not_count(wrong: Path, tmp_path: Path) -> None:
 def test_a_run_that_has_ended_is_resumed_as_it_was_and_printed_as_asked(sound: Path) -> None:
     """With its own limits, where none is given."""
     before, resumed = untimed(sound), ("--out", sound, "--resume")
-    request = read_conformance(RunDirectory(sound)).request
+    request = read_conformance(RunDirectory(sound)).plan
     without = SOUND[: SOUND.index("--models")]
     said = completed(*without, *resumed, "--json")
     assert json.loads(said.out) == document_of(sound, "conform.json")
     assert untimed(sound) == before
-    assert read_conformance(RunDirectory(sound)).request == request
+    assert read_conformance(RunDirectory(sound)).plan == request
     said = call_here(*SOUND, *resumed, "--quiet")
     assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
     assert untimed(sound) == before
@@ -224,7 +224,7 @@ def test_a_model_is_begun_with(tmp_path: Path) -> None:
     document = read_conformance(RunDirectory(tmp_path))
     assert document.model is not None
     assert document.model.file == "compressed.tflite"
-    assert document.request.cells == (("CONV_2D", "int8"),)
+    assert document.plan.cells == (("CONV_2D", "int8"),)
     assert document.cells[0].operator == "CONV_2D"
     assert (document.model.tried, document.model.distinct) == (2, 2)
     assert "tried 2 of 2 as they stand" in " ".join(said.out.split())

@@ -56,7 +56,7 @@ def commands(run: Path, other: Path, seed_id: int) -> list[tuple[str | Path, ...
         (("findings", 0, "device"), "other", "findings[0].device is 'other', but devices has none"),
         (("findings", 0, "labels", "twin"), 10, "labels.twin is 10, but twin has 10 probabilities"),
         (("classes", 0), "\ud800", "it holds text that is no Unicode"),
-        (("findings", 0, "seed_image"), 1e300, "it holds 1e+300, which not every reader of JSON"),
+        (("findings", 0, "seed_file"), 1e300, "it holds 1e+300, which not every reader of JSON"),
     ],
 )
 def test_the_line_names_the_file_and_the_place(
@@ -157,7 +157,7 @@ def test_no_file_outside_the_run_gets_into_the_page(
     folder = Path(shutil.copytree(run, tmp_path / "run", ignore=written))
     entry = whole["findings"][0]
     secret = tmp_path / "secret.png"
-    shutil.copy(folder / entry["image"], secret)
+    shutil.copy(folder / entry["file"], secret)
     (folder / "link.png").symlink_to(secret)
     (folder / "more").symlink_to(folder)
     damaged = damage(whole, ("findings", 0, "image"), "put", name)

@@ -199,7 +199,7 @@ def test_the_layers_are_drawn_beside_it(all_explained: Explained) -> None:
         text = " ".join(ElementTree.fromstring(svg).itertext())  # noqa: S314 - ours
         assert f"seed {seed_id} on emulated-builtin: {finding['verdict']['name']}" in text
         for layer in finding["twin_and_original"]["layers"]:
-            assert f"{layer['operator']} {layer['name']}" in text
+            assert f"{layer['operator_index']} {layer['name']}" in text
 
 
 def test_without_the_extra_there_is_a_plot_of_text(
@@ -224,17 +224,17 @@ def test_pictures_go_with_the_run_that_they_are_of(run: Path) -> None:
     assert not (run / "explain").exists()
 
 
-def put_it(folder: Path, milliseconds: int) -> None:
+def put_it(folder: Path, seconds: float) -> None:
     """Make a device that far away."""
     (folder / "device_profiles").mkdir(exist_ok=True)
-    far = f'extends = "emulated-builtin"\nlink_delay_ms = {milliseconds}\n'
+    far = f'extends = "emulated-builtin"\nlink_delay_seconds = {seconds}\n'
     (folder / "device_profiles" / "far.toml").write_text(far)
 
 
 @contextmanager
 def slowly(run: Path, folder: Path, *names: str) -> Iterator[subprocess.Popen[str]]:
     """An explanation, of all findings or some, on a device so far away that it can be stopped."""
-    put_it(folder, milliseconds=80)
+    put_it(folder, seconds=0.08)
     with started("explain", str(run), *names, "--device", "far", cwd=folder) as process:
         yield process
 

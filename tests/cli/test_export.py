@@ -181,7 +181,7 @@ def test_the_operator_in_which_it_begins_stands_alone(tmp_path: Path) -> None:
     assert {key: operator[key] for key in parting["onset"]} == parting["onset"]
     assert operator["what"].startswith("device and twin part here")
     assert operator["files"] == sorted(path.name for path in folder.glob("operator*"))
-    named = f"{operator['name']} (operator {operator['operator']})"
+    named = f"{operator['name']} (operator {operator['operator_index']})"
     assert f"operator.tflite is {named}: {operator['what']}" in said.out
     by_kernels = {}
     for kernels in (Resolver.AUTO, Resolver.BUILTIN_REF):
@@ -294,7 +294,7 @@ def test_a_pair_with_its_constants_behind_the_flatbuffer_is_searched_explained_a
 
     completed("explain", run, seed_id)
     (said,) = document_of(run, "explain.json")["findings"].values()
-    assert said["twin_and_original"]["most"]["operator"] == FAULTY
+    assert said["twin_and_original"]["most"]["operator_index"] == FAULTY
     completed("export", run, seed_id, "--out", tmp_path / "f.zip")
     folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
     (operator,) = Graph((folder / "operator.tflite").read_bytes()).operators

@@ -71,10 +71,10 @@ def test_the_exit_code_counts_what_is_harmful(searched: tuple[Path, Any]) -> Non
 def test_unmutated_images_stand_above_all_that_was_mutated(searched: tuple[Path, Any]) -> None:
     run, said = searched
     told = document_of(run)["unmutated"]
-    assert told["test"]["images"] == 2 * TEST
-    assert told["seeds"]["images"] == 10
+    assert told["test"]["inputs"] == 2 * TEST
+    assert told["seeds"]["inputs"] == 10
     for figures in told.values():
-        assert figures["rate"] == figures["deviating"] / figures["images"]
+        assert figures["rate"] == figures["deviating"] / figures["inputs"]
         assert 0 <= figures["low"] <= figures["rate"] <= figures["high"] <= 1
         assert sum(figures["harm"].values()) == figures["deviating"]
     assert said.out.index("unmutated test images") < said.out.index("findings  ")

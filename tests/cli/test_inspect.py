@@ -73,7 +73,7 @@ def test_it_says_a_sentence_and_the_same_again(
     assert written["verdict"]["name"] in ("diffuse", "channel", "nothing")
     assert written["hypotheses"][-1] == "bright left half"
     assert written["behaviours"] == ["activation", "error", "error-gradient"]
-    assert [layer["operator"] for layer in written["layers"]] == [0, 1, 2, 3, 8]
+    assert [layer["operator_index"] for layer in written["layers"]] == [0, 1, 2, 3, 8]
     assert written["inputs"] == 200
     assert written["ended"] == "precise"
 

@@ -37,7 +37,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_layer_is_seen_on_all_inputs_and_on_the_device(table: Path) -> None:
     document = load_layers(table / "layers.json")
     assert document.device is not None
-    assert (document.inputs, document.asked) == (6, 6)
+    assert (document.inputs, document.inputs_requested) == (6, 6)
     assert (document.device.name, document.source) == ("emulated-builtin", "seeds.npz")
     assert document.notes == ("not run by themselves: RESHAPE (operator 7)",)
     for one in document.layers:

@@ -91,7 +91,7 @@ def test_what_belongs_to_no_seed_is_measured_when_the_merged_run_is_gone_on_with
     completed(*in_parts.search, "--out", merged, "--resume")
     assert content_differences(run_content(merged), run_content(whole)) == []
     assert document_of(merged)["coverage"]
-    assert document_of(merged)["unmutated"]["test"]["images"] == 3
+    assert document_of(merged)["unmutated"]["test"]["inputs"] == 3
 
     # Merged with another run that has them, it has the held-out inputs once, and no coverage.
     completed("merge", merged, whole, "--out", tmp_path / "again")

@@ -147,8 +147,8 @@ def test_texts_of_ids_are_searched(strategy: tuple[str, ...], tmp_path: Path) ->
     pair = write_tokens_pair(tmp_path / "pair")
     document = searched(call_here, pair, tmp_path / "run", "--strategy", *strategy)
     for one in document["findings"]:
-        ids = json.loads((tmp_path / "run" / one["image"]).read_text())
-        seed = json.loads((tmp_path / "run" / one["seed_image"]).read_text())
+        ids = json.loads((tmp_path / "run" / one["file"]).read_text())
+        seed = json.loads((tmp_path / "run" / one["seed_file"]).read_text())
         assert len(ids) == len(seed)
         assert ids != seed
         assert set(ids) <= set(range(VOCABULARY))
@@ -161,7 +161,7 @@ def test_texts_of_ids_are_searched(strategy: tuple[str, ...], tmp_path: Path) ->
 def test_clips_are_searched(strategy: str, tmp_path: Path) -> None:
     pair = write_clip_pair(tmp_path / "pair")
     document = searched(call_here, pair, tmp_path / "run", "--strategy", strategy)
-    with np.load(tmp_path / "run" / document["findings"][0]["image"]) as clip:
+    with np.load(tmp_path / "run" / document["findings"][0]["file"]) as clip:
         assert clip["frames"].shape == (6, 4, 4, 1)
         assert clip["frames"].dtype == np.uint8
     require_the_same_again(call_here, tmp_path / "run")
@@ -260,7 +260,7 @@ def test_a_domain_of_another_package_is_searched_by_its_operators(
     document = searched(start, pair, tmp_path / "run", "--operators", "all")
     assert document["plan"]["operators"] == ["open-window"]
     for one in document["findings"]:
-        rooms_of_finding = np.fromfile(tmp_path / "run" / one["image"], "<f4")
+        rooms_of_finding = np.fromfile(tmp_path / "run" / one["file"], "<f4")
         assert rooms_of_finding.shape == (6,)
         assert (rooms_of_finding >= 0.0).all()
         assert (rooms_of_finding <= 40.0).all()

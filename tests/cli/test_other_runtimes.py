@@ -51,7 +51,9 @@ def test_a_run_on_the_gpu_is_explained_and_replayed_and_says_on_what_it_computed
     completed("explain", run, "--model-explorer")
     explained = [*document_of(run, "explain.json")["findings"].values()]
     assert [one["verdict"]["which"] for one in explained] == ["GPU accelerator"] * 3
-    assert [one["device_and_twin"]["onset"]["operator"] for one in explained] == [SHORTCUT] * 3
+    assert [one["device_and_twin"]["onset"]["operator_index"] for one in explained] == [
+        SHORTCUT
+    ] * 3
     overlay = run / "explain" / f"{explained[0]['seed_id']:06d}.model-explorer" / "6-verdict.json"
     marks = json.loads(overlay.read_bytes())["main"]["results"]
     assert marks[str(SHORTCUT)]["value"] == "kernel (GPU accelerator); onset"
@@ -126,7 +128,7 @@ def test_a_survey_and_a_ranking_run_on_micro(tmp_path: Path) -> None:
     budget = ("--first", "2", "--max-queries", "10", "--shrink", "0")
     completed("rank", pair, *device, *other, *budget, "--out", tmp_path / "rank")
     ranking = document_of(tmp_path / "rank", "rank.json")
-    assert all(one["latency_ms"] > 0 for one in ranking["models"])
+    assert all(one["latency_seconds"] > 0 for one in ranking["models"])
 
 
 @pytest.mark.slow

@@ -90,11 +90,11 @@ def test_a_finding_has_the_figures_of_explain_json(overlaid: Overlaid) -> None:
     layers = finding["device_and_twin"]["layers"]
     total = results(overlaid.folder() / "1-total.json")
     for layer in layers:
-        wanted = layer["total"]["max_units"] or 0
-        assert total[str(layer["operator"])]["value"] == wanted
+        wanted = layer["total"]["max_error_steps"] or 0
+        assert total[str(layer["operator_index"])]["value"] == wanted
     onset = results(overlaid.folder() / "6-verdict.json")
     assert [key for key, one in onset.items() if "onset" in one["value"]] == [
-        str(finding["device_and_twin"]["onset"]["operator"])
+        str(finding["device_and_twin"]["onset"]["operator_index"])
     ]
 
 
@@ -191,7 +191,7 @@ def loaded(browser: Browser) -> bool:
 def test_model_explorer_shows_the_overlay(overlaid: Overlaid, browser: Browser) -> None:
     finding = overlaid.finding()
     layers = finding["device_and_twin"]["layers"]
-    onset = finding["device_and_twin"]["onset"]["operator"]
+    onset = finding["device_and_twin"]["onset"]["operator_index"]
     with shown(browser, overlaid.command()) as rows:
         names = browser.run(SETS)
         assert [name.split(":")[0].split(" of ")[0] for name, _ in names[:-1]] == [

@@ -46,7 +46,7 @@ def test_a_pair_goes_from_its_keys_to_a_check(
     assert found.figures.data is not None
     assert found.figures.data.inputs == 20
     (decisions,) = (one for one in found.sections if one.name == "decisions")
-    assert "right on 100.0% as the original" in decisions.words
+    assert "right on 100.0% as the original" in decisions.sentence
     (cost,) = found.figures.costs
     assert cost.inferences == inferences
     assert f"for the {inferences} inferences of an input" in call_here("report", out, "--json").out
@@ -68,7 +68,7 @@ def test_keypoints_go_from_their_keys_to_a_check_a_page_and_an_export(tmp_path: 
     assert said.code == 0, said.err
     found = load_check(out / "check.json")
     (decisions,) = (one for one in found.sections if one.name == "decisions")
-    assert "right on 100.0% as the original" in decisions.words
+    assert "right on 100.0% as the original" in decisions.sentence
     write_keypoint_pair(pair, KEYPOINTS.format(tolerance=0.03))
     few = ("--max-queries", "20", "--limit", "6", *UNREFINED)
     completed("search", pair, *DEVICE, "--out", run, *few)

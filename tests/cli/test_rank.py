@@ -65,7 +65,7 @@ def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -
     assert {one["name"] for one in document["models"]} == {"fashion_lenet4", "dynamic", "pruned85"}
     broken = document["models"][-1]
     assert broken["name"] == "pruned85"
-    assert broken["place"] == 3
+    assert broken["rank"] == 3
     assert broken["mean_queries"]["value"] < document["models"][0]["mean_queries"]["value"]
     assert len(document["comparisons"]) == 3
     for one in document["models"]:
@@ -108,7 +108,7 @@ def test_the_area_stands_beside_the_queries(asked: Asked) -> None:
     assert any(line.startswith("Area, on all 12 seeds: ") for line in document["sentences"])
     # Queries count findings however far and however weak they are.
     plan = document["plan"]
-    assert (plan["within"], plan["min_strength"], plan["shrink"]) == (None, 0.0, 20)
+    assert (plan["within_db"], plan["min_strength"], plan["shrink"]) == (None, 0.0, 20)
 
 
 def test_without_shrinking_the_area_is_left_out_and_the_rest_is_the_same(
@@ -122,7 +122,7 @@ def test_without_shrinking_the_area_is_left_out_and_the_rest_is_the_same(
     assert "| area |" not in (tmp_path / "rank.md").read_text()
     for one, before in zip(document["models"], asked.document["models"], strict=True):
         assert one["area"] is None
-        for key in ("name", "place", "mean_queries", "success", "median_strength"):
+        for key in ("name", "rank", "mean_queries", "success_rate", "median_strength"):
             assert one[key] == before[key]
     for one, before in zip(document["comparisons"], asked.document["comparisons"], strict=True):
         assert one == {**before, "area": None}
@@ -132,7 +132,7 @@ def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
     document = asked.document
     markdown = (asked.out / "rank.md").read_text()
     for one in document["models"]:
-        assert f"| {one['place']} | {for_markdown(one['name'])} | " in markdown
+        assert f"| {one['rank']} | {for_markdown(one['name'])} | " in markdown
     text = " ".join(asked.said.out.split())
     for sentence in document["sentences"]:
         assert for_markdown(sentence) in markdown
@@ -213,5 +213,5 @@ def test_one_seed_is_never_significant(asked: Asked, tmp_path: Path) -> None:
     said = completed("rank", *asked.options, "--first", "1", "--out", out)
     document = document_of(out, "rank.json")
     assert not any(one["significant"] for one in document["comparisons"])
-    assert {one["place"] for one in document["models"]} == {1}
+    assert {one["rank"] for one in document["models"]} == {1}
     assert "nothing can be significant" in " ".join(said.out.split())

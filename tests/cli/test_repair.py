@@ -86,9 +86,9 @@ def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]
     assert sum(found["judged"][name]["mended"] for name in ("tight", "wide", "sampled")) > 2 * sum(
         found["judged"][name]["broken"] for name in ("wide", "sampled")
     )
-    assert found["judged"]["fresh"]["after"]["asked"] == 50
+    assert found["judged"]["fresh"]["after"]["inputs"] == 50
     (device,) = found["on_devices"]
-    assert device["same_labels"] == device["asked"]
+    assert device["same_labels"] == device["inputs"]
     content = (out / "repaired.tflite").read_bytes()
     assert len(content) == (EXAMPLE / "compressed.tflite").stat().st_size
     assert hashlib.sha256(content).hexdigest() == found["repaired"]["sha256"]
@@ -119,7 +119,7 @@ def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, S
         for one in shown:
             assert one[right]["label"] == one["original"]["label"] != one[wrong]["label"]
     files = {str(path.relative_to(out)) for path in (out / "inputs").iterdir()}
-    assert files == {one["image"] for one in found["shown"]}
+    assert files == {one["file"] for one in found["shown"]}
     images = [cv2.imread(str(out / name)) for name in files]
     assert all(one is not None and one.shape == (28, 28, 3) for one in images)
 
@@ -178,7 +178,7 @@ def test_a_run_gives_the_same_model_which_is_searched_again(
     assert after["repaired"]["sha256"] == before["repaired"]["sha256"]
     (one,), (other,) = before["candidates"], after["candidates"]
     assert one["sets"] == other["sets"]
-    again = after["again"]
+    again = after["search"]
     assert (again["strategy"], again["stopped_by"]) == ("boundary", None)
     for figures, folder in (("before", run), ("after", out / "again")):
         searched = document_of(folder)

@@ -110,9 +110,9 @@ def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Said]) -> No
     assert sum(one["mended"] for one in scored) > 1.5 * sum(one["broken"] for one in scored)
     assert [one["device"] for one in found["on_devices"]] == list(DEVICES)
     for one in found["on_devices"]:
-        asked = sum(figures["after"]["asked"] for figures in one["sets"].values())
-        assert one["asked"] == asked
-    assert found["on_devices"][0]["same_labels"] == found["on_devices"][0]["asked"]
+        asked = sum(figures["after"]["inputs"] for figures in one["sets"].values())
+        assert one["inputs"] == asked
+    assert found["on_devices"][0]["same_labels"] == found["on_devices"][0]["inputs"]
     assert found["repaired"]["recipe"] is None
 
 
@@ -145,7 +145,7 @@ def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Said])
         (alone["file"], alone["sha256"]),
     ):
         assert hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
-    assert len((out / alone["file"]).read_bytes()) == alone["bytes"]
+    assert len((out / alone["file"]).read_bytes()) == alone["size_bytes"]
     completed("search", out, "--first", "2", "--dry-run", "--trust")
 
 

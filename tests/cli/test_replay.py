@@ -78,9 +78,9 @@ def test_on_the_same_device_everything_deviates_still(finished: Any, replayed: R
     for was, now in zip(before["findings"], after["findings"], strict=True):
         for key in ("seed_id", "seed_label", "labels", "strength", "distortion", "verified"):
             assert was[key] == now[key]
-        assert (replayed.folder / now["image"]).is_file()
+        assert (replayed.folder / now["file"]).is_file()
     assert after["replay"] == {
-        "of": {
+        "run": {
             "run": str(finished.folder),
             "devices": ["emulated-builtin"],
             "compressed": before["pair"]["compressed"],
@@ -232,7 +232,7 @@ def test_a_replay_cut_off_while_images_are_copied_goes_on(
 
     before, after = document_of(finished.folder), document_of(out)
     assert stored(after["findings"]) == stored(before["findings"])
-    assert all((out / entry["seed_image"]).is_file() for entry in after["findings"])
+    assert all((out / entry["seed_file"]).is_file() for entry in after["findings"])
 
 
 def test_a_replay_of_a_replay_tries_the_whole_suite(

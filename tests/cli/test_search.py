@@ -30,7 +30,7 @@ def test_a_finished_run_is_what_was_promised(finished: Any) -> None:
     assert document["totals"]["seeds"] == 6
     assert document["findings"]
     for finding in document["findings"]:
-        assert (finished.folder / finding["image"]).is_file()
+        assert (finished.folder / finding["file"]).is_file()
     (device,) = document["devices"]
     assert device["name"] == "emulated-builtin"
     assert device["provenance"]["kernels"] == "builtin"
@@ -67,7 +67,7 @@ def test_a_limit_takes_of_each_class_and_a_larger_one_finds_the_same_and_more(
         assert entry == found[20][seed_id]
     for seed_id, entry in found[20].items():
         assert (entry["seed_label"], entry["seed_name"]) == (labels[seed_id], str(seed_id))
-        stored = cv2.imread(str(tmp_path / "20" / entry["seed_image"]), cv2.IMREAD_GRAYSCALE)
+        stored = cv2.imread(str(tmp_path / "20" / entry["seed_file"]), cv2.IMREAD_GRAYSCALE)
         np.testing.assert_array_equal(stored, images[seed_id].reshape(28, 28))
     completed("replay", tmp_path / "20", "--out", tmp_path / "replayed", code=1)
     replayed = document_of(tmp_path / "replayed")["findings"]
@@ -110,8 +110,8 @@ def test_findings_are_refined_and_the_report_says_so(tmp_path: Path) -> None:
     for finding in document["findings"]:
         assert finding["verified"]
         assert finding["strength"] >= finding["refined"]["strength_before"] - 1e-9
-        assert (folder / finding["image"]).is_file()
-        assert (folder / finding["refined"]["image_before"]).is_file()
+        assert (folder / finding["file"]).is_file()
+        assert (folder / finding["refined"]["file_before"]).is_file()
     assert any(line.startswith("refining ") for line in said.err.splitlines())
     assert "refined" in said.out
 

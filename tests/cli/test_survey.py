@@ -55,8 +55,8 @@ def test_a_survey_says_the_rate_and_what_it_took(surveyed: tuple[Path, str]) -> 
     assert survey["inputs"] == 100
     assert survey["plan"]["severities"] == [1, 3]
     rate = survey["overall"]["deviation"]
-    assert 0.0 < rate["low"] <= rate["estimate"] <= rate["high"] < 0.2
-    assert f"{100 * rate['estimate']:.2f} %" in out
+    assert 0.0 < rate["low"] <= rate["value"] <= rate["high"] < 0.2
+    assert f"{100 * rate['value']:.2f} %" in out
     assert "may have been selected" in survey["warnings"][0]
 
 

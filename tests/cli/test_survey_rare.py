@@ -54,7 +54,7 @@ def test_what_was_found_is_written_and_said(surveyed: tuple[Path, str]) -> None:
     folder, out = surveyed
     document = survey_of(folder)
     rare = document["rare"]
-    assert 0.0 < rare["low"] < rare["estimate"] < rare["high"] < rare["ceiling"] < 0.2
+    assert 0.0 < rare["low"] < rare["value"] < rare["high"] < rare["ceiling"] < 0.2
     assert 0.0 < rare["unseen_share"] < 1.0
     assert len(rare["repetitions"]) == 10
     assert rare["thresholds"] == sorted(rare["thresholds"], reverse=True)

@@ -81,7 +81,7 @@ def test_each_task_is_surveyed(kind: str, tmp_path: Path) -> None:
     completed("survey", tmp_path / "pair", *SHORT, "--out", tmp_path / "run")
     survey = document_of(tmp_path / "run", "survey.json")
     rate = survey["overall"]["deviation"]
-    assert 0.0 <= rate["low"] <= rate["estimate"] <= rate["high"] <= 1.0
+    assert 0.0 <= rate["low"] <= rate["value"] <= rate["high"] <= 1.0
     assert rate["high"] > 0.0
     assert survey["overall"]["items"] == INPUTS * max(1, expected.conditions)
     assert len(survey["by_condition"]["slices"]) == expected.conditions
@@ -104,7 +104,7 @@ def test_rare_events_are_estimated_or_refused_before_anything_runs(
     if kind == "two inputs":
         assert (planned.code, said.code) == (0, 0), said.err
         found = document_of(tmp_path / "run", "survey.json")["rare"]
-        assert 0.0 <= found["low"] <= found["estimate"] <= found["high"] <= 1.0
+        assert 0.0 <= found["low"] <= found["value"] <= found["high"] <= 1.0
     else:
         assert (planned.code, said.code) == (2, 2)
         assert planned.complaint() == said.complaint()

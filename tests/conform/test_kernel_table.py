@@ -50,7 +50,7 @@ def table() -> KernelTable:
 def test_a_table_says_how_far_each_kernel_set_is_right(table: KernelTable) -> None:
     add, negation = table.rows
     assert table.models == add.models + negation.models == 80
-    assert 0 < add.buckets <= add.of
+    assert 0 < add.buckets <= add.buckets_total
     (before,) = add.kernels.values()
     assert set(add.kernels) == {"builtin@2.1.6"}
     assert before.wrong > 0

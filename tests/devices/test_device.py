@@ -52,7 +52,7 @@ def test_provenance_is_plain_json_and_telemetry_counts(model: Path) -> None:
     assert (state.worker_restarts, state.quarantined_inputs) == (0, 0)
     assert (before.delegated_nodes, before.total_nodes) == (None, None)
     assert after["name"] == "emulated-builtin-slow"
-    assert (after["transport"], after["link_delay_ms"]) == ("emulated", 20.0)
+    assert (after["transport"], after["link_delay_seconds"]) == ("emulated", 0.02)
     assert after["machine"] == os.uname().machine
     assert after["cpu_features"] == sorted(after["cpu_features"])
     assert after["runtime"] == "ai-edge-litert"
@@ -66,7 +66,7 @@ def test_provenance_is_plain_json_and_telemetry_counts(model: Path) -> None:
 
 def test_round_trips_over_a_slow_link_overlap(model: Path, images: Images) -> None:
     """Latency, not throughput: ten batches under way together do not take ten times as long."""
-    slow = replace(find_profile("emulated-builtin-slow"), link_delay_ms=200)
+    slow = replace(find_profile("emulated-builtin-slow"), link_delay_seconds=0.2)
     with connect(slow) as device:
         session = device.open(model)
         began = time.perf_counter()

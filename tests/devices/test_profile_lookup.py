@@ -65,7 +65,7 @@ def test_the_shipped_profiles() -> None:
     assert {(shipped[f"qemu-{name}"].transport, shipped[f"qemu-{name}"].cpu) for name in cores} == {
         ("qemu", name) for name in cores
     }
-    assert (slow.kernels, slow.link_delay_ms) == ("builtin", 20.0)
+    assert (slow.kernels, slow.link_delay_seconds) == ("builtin", 0.02)
     assert all(profile.description for profile in shipped.values())
 
 
@@ -166,8 +166,8 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             " transport, kernels, threads, delegate, delegate_options, precision, fallback,"
             " arena_bytes, warmup, input_timeout_seconds, connect_timeout_seconds,"
             " upload_timeout_seconds, canary_every, pause_above_celsius, thermal_zones,"
-            " reservation, python, start_timeout_seconds, link_delay_ms, runtime, cpu, serial,"
-            " cache, cache_limit_mb, agent_device, host, address, tls_ca, token_file",
+            " reservation, python, start_timeout_seconds, link_delay_seconds, runtime, cpu, serial,"
+            " cache, cache_limit_mib, agent_device, host, address, tls_ca, token_file",
         ),
         (
             'kernels = "neon"',
@@ -189,7 +189,7 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'reservation = "labgrid:--kick": expected SYSTEM:PLACE, for example "labgrid:board-3"',
         ),
         ("threads = 129", "threads = 129: expected a whole number from 1 to 128"),
-        ("link_delay_ms = -1", "link_delay_ms = -1: expected a number from 0 to 60000"),
+        ("link_delay_seconds = -1", "link_delay_seconds = -1: expected a number from 0 to 60"),
         ('address = "board"', 'address = "board": expected an address, "HOST:PORT"'),
         ("extends = 3", "extends = 3: expected the name of another profile"),
         ('description = ""', 'description = "": expected a text'),
@@ -229,8 +229,9 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'address: belongs to transport = "address", but this profile\'s is "emulated"',
         ),
         (
-            'transport = "address"\naddress = "a:1"\nlink_delay_ms = 1',
-            'link_delay_ms: belongs to transport = "emulated", but this profile\'s is "address"',
+            'transport = "address"\naddress = "a:1"\nlink_delay_seconds = 1',
+            'link_delay_seconds: belongs to transport = "emulated", but this profile\'s is'
+            ' "address"',
         ),
     ],
 )

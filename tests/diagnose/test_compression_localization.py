@@ -82,7 +82,7 @@ def loss(content: bytes, original: bytes = FLOAT, seed: int = 0) -> CompressionE
 
 
 def beyond(found: CompressionError) -> list[int]:
-    return [layer.layer.operator for layer in found.layers if layer.beyond]
+    return [layer.layer.operator_index for layer in found.layers if layer.beyond]
 
 
 def test_what_the_converter_did_is_explained_everywhere() -> None:
@@ -133,7 +133,7 @@ def _one(values: Any, by: int) -> Any:
 def require_found(content: bytes, original: bytes, operator: int) -> None:
     found = loss(content, original)
     assert found.first is not None
-    assert found.first.operator == operator
+    assert found.first.operator_index == operator
     assert beyond(found) == [operator]
 
 
@@ -176,11 +176,13 @@ def test_weights_that_an_original_prepares_as_it_runs_are_explained_as_constants
     for seed in range(3):
         found = loss(CONTENT, original, seed)
         assert (found.note, found.unmatched, found.beyond) == ("", (), ())
-        assert all(layer.constants for layer in found.layers if layer.layer.operator in WEIGHTED)
+        assert all(
+            layer.constants for layer in found.layers if layer.layer.operator_index in WEIGHTED
+        )
     broken = with_constant(CONTENT, constant_of(CONTENT, WEIGHTED[1]), lambda raw: -raw)
     found = loss(broken, original)
     assert found.most is not None
-    assert beyond(found) == [found.most.operator] == WEIGHTED[1:2]
+    assert beyond(found) == [found.most.operator_index] == WEIGHTED[1:2]
     assert found.beyond[0].margin_share is not None
 
 
@@ -261,7 +263,7 @@ def test_a_pooling_that_became_another_is_found_by_its_result() -> None:
 
     found = loss(edited(CONTENT, first_smaller))
     assert found.first is not None
-    assert found.first.operator == POOL
+    assert found.first.operator_index == POOL
     (layer,) = [layer for layer in found.layers if layer.beyond]
     assert [str(one) for one in layer.options] == [
         "filter_height 1, the original 2",
@@ -274,7 +276,7 @@ def test_an_operator_of_another_type_is_found_by_its_place() -> None:
     found = loss(edited(CONTENT, _averages))
     assert found.unmatched == ()
     assert found.first is not None
-    assert (found.first.operator, found.first.name) == (POOL, "AVERAGE_POOL_2D")
+    assert (found.first.operator_index, found.first.name) == (POOL, "AVERAGE_POOL_2D")
 
 
 def test_an_operator_of_another_type_that_does_the_same_is_no_loss() -> None:
@@ -307,10 +309,10 @@ def test_values_that_are_not_finite_are_the_fault_of_the_file_that_has_them(
     if broken == "compressed":
         assert found.original is None
         assert found.most is not None
-        assert found.most.operator == operator
+        assert found.most.operator_index == operator
     else:
         assert found.original is not None
-        assert found.original.operator == operator
+        assert found.original.operator_index == operator
         assert (found.most, found.grade, found.coarse, found.spread) == (None, None, (), ())
 
 
@@ -329,7 +331,7 @@ def test_a_float16_table_is_off_by_its_own_rounding_alone(factor: float, off: bo
     with np.load(folder / "seeds.npz") as arrays:
         tokens = arrays["tokens"][:1].astype(np.int32)
     found = found_of(changed, original, (tokens, tokens))
-    (layer,) = (one for one in found.layers if one.layer.operator == gather.index)
+    (layer,) = (one for one in found.layers if one.layer.operator_index == gather.index)
     assert (layer.residual > layer.explained) == off
 
 

@@ -69,7 +69,7 @@ def test_findings_are_explained_and_written(run: Path, pair: Path) -> None:
     at = weighted((pair / "compressed.tflite").read_bytes())[1]
     for one in found:
         entry = written["findings"][str(one["seed_id"])]
-        assert (entry["image"], entry["sha256"]) == (one["image"], one["sha256"])
+        assert (entry["file"], entry["sha256"]) == (one["file"], one["sha256"])
         assert entry["cause"] == one["cause"]
         assert entry["device_queries"] <= MOST_DEVICE_QUERIES
         votes = entry["evidence"]["votes"]
@@ -85,7 +85,7 @@ def test_findings_are_explained_and_written(run: Path, pair: Path) -> None:
             assert entry["verdict"]["name"] == "compression"
             assert f"operator {at}" in said
         loss = entry["twin_and_original"]
-        assert loss["first"]["operator"] == at
+        assert loss["first"]["operator_index"] == at
         assert loss["most"] == loss["first"]
         assert entry["device_and_twin"]["method"] == "capture"
 

@@ -13,9 +13,11 @@ from edgeflare.models.tflite_graph import Graph
 
 MODEL = Path(__file__).parents[2] / "examples" / "fashion_lenet4" / "original.tflite"
 ALIKE = Difference(
-    max_units=None, max_real=0.0, cosine=1.0, snr_db=None, rms_real=0.0, parted=False
+    max_error_steps=None, max_error=0.0, cosine=1.0, snr_db=None, rmse=0.0, parted=False
 )
-APART = Difference(max_units=None, max_real=9.0, cosine=0.0, snr_db=-9.0, rms_real=9.0, parted=True)
+APART = Difference(
+    max_error_steps=None, max_error=9.0, cosine=0.0, snr_db=-9.0, rmse=9.0, parted=True
+)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def is_whole_with_all_outputs(graph: Graph) -> bool:
 
 def require_onset(found: KernelOnset, method: str, operator: int, *, first: bool = True) -> None:
     assert found.onset is not None
-    assert (found.method, found.onset.operator, found.first) == (method, operator, first)
+    assert (found.method, found.onset.operator_index, found.first) == (method, operator, first)
 
 
 @pytest.mark.parametrize("operator", weighted(CONTENT))
@@ -108,7 +108,7 @@ def test_a_fault_in_a_layer_is_found_there(operator: int) -> None:
     require_onset(found, "capture", operator)
     assert found.most == found.onset
     assert found.perturbation is None
-    by_operator = {layer.operator: layer for layer in found.layers}
+    by_operator = {layer.operator_index: layer for layer in found.layers}
     for index, layer in by_operator.items():
         assert layer.own is not None
         assert layer.total is not None
@@ -116,7 +116,7 @@ def test_a_fault_in_a_layer_is_found_there(operator: int) -> None:
         assert index >= operator or not layer.total.parted
     assert by_operator[operator].new_share == 1.0
     last = by_operator[max(by_operator)]
-    if last.operator > operator:
+    if last.operator_index > operator:
         assert last.new_share == 0.0
 
 
@@ -146,7 +146,9 @@ def test_a_fault_in_any_layer_of_other_networks_is_found_by_capture_and_by_bisec
         device = faulty(operator, content)
         found = find(device, content=content)
         require_onset(found, "capture", operator)
-        assert [one.operator for one in found.layers if one.own and one.own.parted] == [operator]
+        assert [one.operator_index for one in found.layers if one.own and one.own.parted] == [
+            operator
+        ]
         delegate = hiding(device, lambda graph: is_whole(graph) and len(graph.outputs) > 1)
         found = find(delegate, content=content)
         require_onset(found, "prefix", operator)
@@ -207,7 +209,7 @@ def test_the_same_kernels_do_not_part_and_others_do_by_units() -> None:
     assert found.onset.name == "CONV_2D"
     own = next(one.own for one in found.layers if str(one) == str(found.onset))
     assert own is not None
-    assert own.max_units == 1
+    assert own.max_error_steps == 1
 
 
 def test_a_message_too_small_for_all_operators_is_spent_around_the_onset() -> None:
@@ -215,7 +217,7 @@ def test_a_message_too_small_for_all_operators_is_spent_around_the_onset() -> No
     tensor = GRAPH.tensors[GRAPH.fed(GRAPH.operators[operator])[0]]
     found = find(faulty(operator), limit=tensor.nbytes)
     assert found.most is not None
-    assert found.most.operator == operator
+    assert found.most.operator_index == operator
     assert any(layer.own is None for layer in found.layers)
 
 
@@ -247,7 +249,7 @@ def test_the_device_is_not_asked_more_often_than_it_may_be(
     limit = GRAPH.tensors[GRAPH.inputs[0]].nbytes
     found = find(observed(opens, counted), limit=limit, most_runs=most_runs)
     assert next(asked) == found.device_runs <= most_runs
-    assert found.onset is None or found.onset.operator == operator
+    assert found.onset is None or found.onset.operator_index == operator
     if most_runs == MOST_DEVICE_QUERIES:
         assert found.onset is not None
         assert found.first
@@ -274,7 +276,7 @@ def test_what_a_device_only_shows_of_a_layer_is_not_what_it_computes() -> None:
     """As on an accelerator that fills tensors that are made outputs with anything."""
     found = find(shows_anything(None))
     (layer,) = [one for one in found.layers if one.hidden]
-    assert (layer.operator, layer.total) == (NOT_SHOWN, None)
+    assert (layer.operator_index, layer.total) == (NOT_SHOWN, None)
     assert (found.method, found.onset, found.most) == ("exposure", None, None)
     assert str(layer) in found.note
 
@@ -312,7 +314,7 @@ def test_a_layer_is_to_blame_too_where_only_its_network_shows_it() -> None:
     assert find(faulty(operator)).in_layer
     assert find(on_host).in_layer is False
     # Without an equal layer before it, the input itself may be another one.
-    from_the_onset = tuple(one for one in found.layers if one.operator >= operator)
+    from_the_onset = tuple(one for one in found.layers if one.operator_index >= operator)
     assert replace(found, layers=from_the_onset).in_layer is False
     assert KernelOnset("none").in_layer is None
 
@@ -439,8 +441,8 @@ def test_a_fault_behind_a_complex_tensor_is_found_between_twin_and_original() ->
     localizer = CompressionLocalizer(compressed, original, contents[0], in_worker, reader)
     with closing(localizer):
         found = localizer.find(twin, GIVEN)
-    assert [layer.layer.operator for layer in found.layers] == [FLAT, LOGITS, SOFTMAX]
-    assert [layer.layer.operator for layer in found.beyond] == [LOGITS]
+    assert [layer.layer.operator_index for layer in found.layers] == [FLAT, LOGITS, SOFTMAX]
+    assert [layer.layer.operator_index for layer in found.beyond] == [LOGITS]
     assert REASON in found.note
     assert "the other layers are compared" in found.note
 
@@ -457,9 +459,9 @@ def test_device_and_twin_are_compared_before_and_behind_it() -> None:
         with closing(KernelLocalizer(Graph(content), content, opens, in_worker, 1 << 20)) as finder:
             seen = finder.find(GIVEN)
         found = seen.onset
-        assert (found.method, found.onset and found.onset.operator) == (method, LOGITS)
+        assert (found.method, found.onset and found.onset.operator_index) == (method, LOGITS)
         assert REASON in found.note
-        layers = {layer.operator: layer for layer in found.layers}
+        layers = {layer.operator_index: layer for layer in found.layers}
         assert SPECTRUM not in layers
         assert len(seen.twin) > len(Graph(content).inputs)
         if method == "capture":

@@ -177,10 +177,10 @@ INT8 = arrays.arrays(np.int8, (2, 3))
 @given(INT8, INT8)
 def test_units_real_values_and_noise_fit_together(a: NDArray[np.int8], b: NDArray[np.int8]) -> None:
     found = difference(QUANTIZED, a, b)
-    assert found.max_units is not None
-    assert found.max_units == np.abs(a.astype(int) - b).max()
-    assert found.max_real == pytest.approx(0.5 * found.max_units)
-    assert found.rms_real <= found.max_real + 1e-9
+    assert found.max_error_steps is not None
+    assert found.max_error_steps == np.abs(a.astype(int) - b).max()
+    assert found.max_error == pytest.approx(0.5 * found.max_error_steps)
+    assert found.rmse <= found.max_error + 1e-9
     assert -1.0 <= found.cosine <= 1.0
     assert found.parted == (a != b).any()
     assert (found.snr_db is None) == (not found.parted)
@@ -190,7 +190,7 @@ def test_units_real_values_and_noise_fit_together(a: NDArray[np.int8], b: NDArra
 def test_differences_are_in_units_that_do_not_wrap_around_and_decibels() -> None:
     """Float sums taken in another order have not parted."""
     low, high = np.full((2, 3), -128, np.int8), np.full((2, 3), 127, np.int8)
-    assert difference(QUANTIZED, low, high).max_units == 255
+    assert difference(QUANTIZED, low, high).max_error_steps == 255
     wanted = np.full((2, 3), 100, np.float32)
     little, much = difference(REAL, wanted, wanted + 1), difference(REAL, wanted, wanted + 10)
     assert little.snr_db is not None

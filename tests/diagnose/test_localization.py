@@ -44,7 +44,7 @@ def explained(folder: Path, device: str) -> list[dict[str, Any]]:
 
 def encoded(folder: Path, graph: Graph, finding: dict[str, Any]) -> Values:
     """A finding's image, as the compressed model takes it."""
-    image = cv2.imread(str(folder / "run" / finding["image"]), cv2.IMREAD_UNCHANGED)
+    image = cv2.imread(str(folder / "run" / finding["file"]), cv2.IMREAD_UNCHANGED)
     assert image is not None
     tensor = graph.tensors[graph.inputs[0]]
     real = image.astype(np.float32) / np.float32(255)
@@ -81,7 +81,7 @@ def test_on_built_in_kernels_the_first_layer_is_the_one_that_rounds_otherwise(
         parting = finding["device_and_twin"]
         assert (parting["method"], parting["first"]) == ("capture", True)
         values = encoded(tmp_path, graph, finding)
-        assert parting["onset"]["operator"] == first_parted(graph, values, built_in)
+        assert parting["onset"]["operator_index"] == first_parted(graph, values, built_in)
 
 
 _RUN_ON_THE_OLD_BOARD = """
@@ -133,4 +133,4 @@ def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
         parting = finding["device_and_twin"]
         assert parting["first"]
         values = encoded(tmp_path, graph, finding)
-        assert parting["onset"]["operator"] == first_parted(graph, values, old_board)
+        assert parting["onset"]["operator_index"] == first_parted(graph, values, old_board)

@@ -68,8 +68,8 @@ def test_rates_count_what_differs(pairs: list[tuple[int, int]]) -> None:
     found = disagreement(first, second, spread)
     assert found.rate == sum(a != b for a, b in pairs) / len(pairs)
     assert found.distance == pytest.approx(found.rate)
-    assert 0.0 <= found.classes <= 1.0
-    assert (found.rate == 0.0) == (found.classes == 0.0)
+    assert 0.0 <= found.class_share <= 1.0
+    assert (found.rate == 0.0) == (found.class_share == 0.0)
 
 
 def test_one_label_for_nearly_all_tells_nothing_apart() -> None:

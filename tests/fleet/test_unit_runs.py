@@ -166,7 +166,7 @@ def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> 
     runs = units_runs(tmp_path, engine)
     assert runs.run(UNITS)
     assert [one.place for one in engine.begun].count(broken) == FAILURES
-    assert [one.quarantined for one in runs.state.places] == [
+    assert [one.quarantine_reason for one in runs.state.places] == [
         *("", "the device does not answer", "", "")
     ]
 
@@ -196,8 +196,8 @@ def test_a_device_that_sends_no_runs_gets_nothing_new_and_nothing_goes_on_with_t
     assert runs.run(UNITS)
     assert [one.place for one in engine.begun].count(hostile) == FAILURES
     assert all(one.backup is None for one in engine.begun)
-    assert [bool(one.quarantined) for one in runs.state.places] == [False, True, False, False]
-    assert code or "an archived run" in runs.state.places[1].quarantined
+    assert [bool(one.quarantine_reason) for one in runs.state.places] == [False, True, False, False]
+    assert code or "an archived run" in runs.state.places[1].quarantine_reason
     assert {kept(runs, unit.name) for unit in UNITS} == {"good"}
     assert [one.name for one in tmp_path.iterdir()] == ["out.fleet"]
     assert not list(tmp_path.rglob("outside.json"))
@@ -238,7 +238,7 @@ def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
 
     runs = units_runs(tmp_path, EngineInMemory(outcome))
     assert runs.run(many)
-    assert not any(one.quarantined for one in runs.state.places)
+    assert not any(one.quarantine_reason for one in runs.state.places)
 
 
 def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
@@ -403,7 +403,7 @@ def test_a_host_that_refuses_gets_nothing_new(tmp_path: Path) -> None:
     runs = units_runs(tmp_path, engine)
     assert runs.run(UNITS)
     assert [one.place for one in engine.begun].count(PLACES[0]) == 1
-    assert runs.state.places[0].quarantined == "no such folder"
+    assert runs.state.places[0].quarantine_reason == "no such folder"
 
     none = units_runs(tmp_path / "none", EngineInMemory(refused))
     with pytest.raises(UserError, match="no such folder"):

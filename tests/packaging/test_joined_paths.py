@@ -331,8 +331,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/agent_code.py package_folder: spec.origin": SYSTEM,
     "models/model_probe.py HostProbe.__init__: self._folder.name": "a temporary folder of ours",
     "models/pair.py Pair._original_files: self.original": MODEL,
-    "models/pair_file.py _placed: Path(source).expanduser()": BY_THE_USER,
-    "models/pair_file.py _settings: Path(anchors).expanduser()": BY_THE_USER,
+    "models/pair.py _file: word": BY_THE_USER,
+    "models/pair_file.py _placed: os.path.expanduser(source)": BY_THE_USER,
+    "models/pair_file.py _settings: os.path.expanduser(anchors)": BY_THE_USER,
     "models/runtime_versions.py _make: mkdtemp(prefix=f'.{name}-', dir=folder.parent)": (
         "a temporary folder of ours"
     ),
@@ -342,11 +343,11 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/model_file.py temporary_model: f'{stem}.tflite'": OF_OURS,
     "diagnose/layer_graphs.py tflite_original: pair.original": MODEL,
     "pytest_plugin.py EdgeFlare._next_folder: f'{self._folder}-{self._runs}'": BY_THE_USER,
-    "pytest_results.py _message: worst.image": SHOWN,
+    "pytest_results.py _message: worst.file": SHOWN,
     "pytest_plugin.py edgeflare: _file_name(request.node.nodeid)": CHECKED,
     "python_callable.py callable_files: found.origin": SYSTEM,
     "rank/model_measurements.py search_all: cell.run": STRATEGY,
-    "rank/rank_section.py _accuracy: right.images": NUMBER,
+    "rank/rank_section.py _accuracy: right.inputs": NUMBER,
     "record/database.py _ahead: f'{path}-wal'": OF_A_PATH,
     "record/database.py require_regular_files: f'{path}{beside}'": OF_A_PATH,
     "record/atomic_file.py _write_atomically: f'.{path.name}.{secrets.token_hex(4)}'": OF_A_PATH,
@@ -378,9 +379,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "replay/replay_run.py open_replay: past.lies_at": BY_THE_USER,
     "replay/reproduction_archive.py _original: pair.original": MODEL,
     "schemas.py schemas: str(files(package) / f'{name}.schema.json')": SYSTEM,
-    "replay/reproduction_archive.py "
-    "_reproduction: entry.image": "its end alone, of a file that was read",
-    "replay/reproduction_archive.py _reproduction: entry.seed_image": "likewise",
+    "replay/reproduction_archive.py _reproduction: entry.seed_file": "its end alone, of a file "
+    "that was read",
     "replay/reproduction_archive.py _reproduction: str(pair.original)": MODEL,
     "replay/reproduction_archive.py _scripts: stored": OF_OURS,
     "run/run_directory.py _refuse_other_runs: name": OF_OURS,

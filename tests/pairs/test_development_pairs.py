@@ -103,7 +103,7 @@ def test_it_is_searched_and_every_finding_is_verified(run: Path) -> None:
     assert document["findings"]
     for one in document["findings"]:
         assert one["verified"]
-        assert (run / one["image"]).is_file()
+        assert (run / one["file"]).is_file()
 
 
 @pytest.mark.slow

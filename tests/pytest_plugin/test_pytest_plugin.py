@@ -102,7 +102,7 @@ def test_a_failure_shows_the_worst_finding(gate: Gate) -> None:
         share = worst["probabilities"][arm][label]
         assert f"{arm:<9} {document['classes'][label]} ({share:.1%})" in said.stdout
     assert f"strength {worst['strength']:.3f}" in said.stdout
-    assert str(Path("runs") / run.name / worst["image"]) in said.stdout
+    assert str(Path("runs") / run.name / worst["file"]) in said.stdout
 
 
 def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(gate: Gate) -> None:
@@ -132,7 +132,7 @@ ENTRY: dict[str, Any] = {
     "labels": {"original": 0, "device": 1},
     "probabilities": {"original": [0.9, 0.1], "device": [0.3, 0.7]},
     "distortion": {"l2": 1.0},
-    "image": "findings/1.png",
+    "file": "findings/1.png",
 }
 CRASH = {
     **ENTRY,

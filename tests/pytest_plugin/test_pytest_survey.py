@@ -69,7 +69,7 @@ def test_rare_events_are_looked_for(tmp_path: Path) -> None:
     ).document
     assert document.plan.rare_queries == 100
     assert document.rare is not None
-    assert 0.0 <= document.rare.low <= document.rare.estimate
+    assert 0.0 <= document.rare.low <= document.rare.value
     assert document.rare.device_queries >= 100
 
 

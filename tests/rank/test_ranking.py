@@ -89,10 +89,10 @@ def test_a_search_that_found_nothing_counts_with_its_whole_budget(candidate: Mak
     never[:6] = 10.0
     ranking = ranked(candidate("weak", spread(400.0)), candidate("strong", never))
     strong, weak = ranking.models
-    assert (strong.name, strong.place) == ("strong", 1)
-    assert (weak.name, weak.place) == ("weak", 2)
+    assert (strong.name, strong.rank) == ("strong", 1)
+    assert (weak.name, weak.rank) == ("weak", 2)
     assert strong.mean_queries.value == pytest.approx((6 * 10 + 54 * BUDGET) / 60)
-    assert strong.success.value == 0.1
+    assert strong.success_rate.value == 0.1
     said = said_of(ranking)
     assert "strong is hardest to make deviate" in said
     assert "54 of 60 of strong" in said
@@ -109,9 +109,9 @@ def test_only_seeds_that_deviate_on_no_model_are_compared(candidate: Make) -> No
     assert by_name["b"].deviating_seeds == 5
     assert by_name["b"].deviation_rate.value == pytest.approx(5 / 60)
     assert by_name["a"].searches == 55
-    assert by_name["a"].success.value == 1.0
-    assert by_name["a"].success.low == pytest.approx(0.935, abs=0.001)
-    assert {one.place for one in ranking.models} == {1}
+    assert by_name["a"].success_rate.value == 1.0
+    assert by_name["a"].success_rate.low == pytest.approx(0.935, abs=0.001)
+    assert {one.rank for one in ranking.models} == {1}
     said = said_of(ranking)
     assert "Nothing is significant" in said
     assert "some deviate unmutated" in said
@@ -134,13 +134,13 @@ def test_one_seed_tells_nothing_and_says_so(candidate: Make) -> None:
         for name, mean in ((f"hard{count}", 900.0), (f"easy{count}", 100.0))
     ]
     alone = ranked(*few[:2])
-    assert [one.place for one in alone.models] == [1, 1]
+    assert [one.rank for one in alone.models] == [1, 1]
     said = said_of(alone)
     assert "Nothing is significant" in said
     assert "on the 1 seed on which all of them agree" in said
     assert "With 1 seed nothing can be significant: 1 comparison takes at least 6; raise" in said
     six = ranked(*few[2:])
-    assert [one.place for one in six.models] == [1, 2]
+    assert [one.rank for one in six.models] == [1, 2]
     said = said_of(six)
     assert "can be significant" not in said
     assert "on the mean, by dflare, on the 6 seeds on which" in said
@@ -149,7 +149,7 @@ def test_one_seed_tells_nothing_and_says_so(candidate: Make) -> None:
 def test_equal_models_share_their_place_in_the_order_of_their_naming(candidate: Make) -> None:
     never = np.full(SEEDS, NAN)
     ranking = ranked(*(candidate(name, never) for name in ("b", "a")))
-    assert [(one.name, one.place) for one in ranking.models] == [("b", 1), ("a", 1)]
+    assert [(one.name, one.rank) for one in ranking.models] == [("b", 1), ("a", 1)]
     said = said_of(ranking)
     assert "the same queries from every seed" in said
     assert "Nothing was found on a: with 95 % confidence at most 6.0%" in said
@@ -220,7 +220,7 @@ def test_the_area_is_compared_on_all_seeds_and_decides_no_place(candidate: Make)
         candidate("near", spread(300.0), deviating={0, 1, 2, 3, 4}, rises=rises),
     )
     first, second = ranking.models
-    assert [(one.name, one.place) for one in ranking.models] == [("near", 1), ("far", 2)]
+    assert [(one.name, one.rank) for one in ranking.models] == [("near", 1), ("far", 2)]
     assert first.area is not None
     assert first.area.value == pytest.approx(rises.mean())
     assert first.area.low < first.area.value < first.area.high

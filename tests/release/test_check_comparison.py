@@ -16,7 +16,7 @@ from edgeflare.release.figures.check_figures import (
 from edgeflare.release.figures.device_figures import OutputFigures
 
 NEAR = SearchedModel(run="near", seeds=8, found=6, nearness_db=38.2, area=0.5, harmed=4)
-TIME = InferenceTime(inferences=20, first=0.01, median=0.00125, high=0.002)
+TIME = InferenceTime(inferences=20, first_seconds=0.01, median_seconds=0.00125, high_seconds=0.002)
 
 
 def test_figures_that_no_gate_is_about_have_a_row_where_a_check_has_them() -> None:
@@ -35,7 +35,13 @@ def test_figures_that_no_gate_is_about_have_a_row_where_a_check_has_them() -> No
         costs=(time,),
     )
     error = LayerError(
-        inputs=9, not_finite=0, cosine=1.0, sqnr_db=31.2, rmse=0.1, largest=0.5, units=None
+        inputs=9,
+        not_finite=0,
+        cosine=1.0,
+        snr_db=31.2,
+        rmse=0.1,
+        max_error=0.5,
+        max_error_steps=None,
     )
     noisy = OutputFigures(output="scores", compression=error, kernels=None)
     (device,) = full.devices

@@ -119,6 +119,6 @@ def test_names_of_folders_neither_lead_elsewhere_nor_run(tmp_path: Path) -> None
 def test_a_browser_shows_all_words_of_what_passes(tmp_path: Path) -> None:
     found = document(figures())
     page = well_formed(check_html(found, tmp_path))
-    assert any(one.state == "pass" and ";" in one.words for one in found.shown_sections)
-    assert all(one.words in page.text for one in found.shown_sections)
+    assert any(one.state == "pass" and ";" in one.sentence for one in found.shown_sections)
+    assert all(one.sentence in page.text for one in found.shown_sections)
     assert page.text.count("look further: edgeflare") == 4

@@ -32,6 +32,6 @@ def test_a_limit_that_is_rounded_up_to_an_input_says_so_where_that_decides() -> 
         "Within the limit since that is rounded up to whole inputs: accuracy-drop (1 of 64),"
         " net-harm (1 of 64)."
     ) in " ".join(printed(found).split())
-    strict = structs.replace(found, asked=structs.replace(found.asked, strict=True))
+    strict = structs.replace(found, plan=structs.replace(found.plan, strict=True))
     for other in (strict, document(figures())):
         assert "rounded up" not in printed(other)

@@ -51,7 +51,7 @@ ORDER = OtherOrder(
     seeds=300,
 )
 READING = OtherReading(
-    words="read with its channels in reverse order",
+    description="read with its channels in reverse order",
     against="original",
     inputs=64,
     before=30,
@@ -59,9 +59,9 @@ READING = OtherReading(
 )
 AS_DEVICE = structs.replace(READING, against="device")
 SHIFT = ScoreShift(
-    head="", score="value", lower=290, higher=10, median=-0.3, low=-0.4, high=-0.2, p=1e-9
+    head="", score="value", lower=290, higher=10, median=-0.3, low=-0.4, high=-0.2, p_corrected=1e-9
 )
-CLIPPED = ClippedOutput(output="Identity", side="high", end=6.0, share=0.9, values=1, of=1)
+CLIPPED = ClippedOutput(output="Identity", side="high", end=6.0, share=0.9, values=1, positions=1)
 STAGES = StageFigures(
     inputs=250,
     changed=221,
@@ -171,7 +171,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
         (
             figures(
                 decisions=decisions(
-                    losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),)
+                    losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p_corrected=1e-5),)
                 )
             ),
             "class",
@@ -203,7 +203,7 @@ def test_the_cause_is_named(known: CheckFigures, rule: Rule, said: str) -> None:
     assert found.cause.rule == rule
     assert said in found.sentence
     assert found.name == ("undecided" if rule in ("data", "changes") else "do-not-ship")
-    assert found.next == found.cause.next
+    assert found.next == found.cause.next_step
 
 
 ALL = figures(
@@ -213,7 +213,7 @@ ALL = figures(
         right=HARM.right,
         changes=HARM.changes,
         by_file=HARM.by_file,
-        losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),),
+        losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p_corrected=1e-5),),
         systematic=harm(orders=(ORDER,), shifts=(SHIFT,), clipped=(CLIPPED,)).systematic,
     ),
     kernels=kernels(stages=STAGES, changes=changes(60)),
@@ -244,7 +244,7 @@ def test_outputs_that_vary_by_rounding_hide_no_wrong_layer(
     found = judged(figures(kernels=seen, layers=layers))
     assert found.cause is not None
     assert found.cause.rule == "kernels"
-    assert said in found.cause.words
+    assert said in found.cause.sentence
 
 
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
@@ -268,18 +268,20 @@ def test_a_further_device_that_answered_few_inputs_decides_nothing() -> None:
 
 
 def test_one_class_alone_tells_nothing_of_guessing() -> None:
-    assert judged(figures(data=data(by_guessing=None))).name == "ship"
+    assert judged(figures(data=data(guessing_accuracy=None))).name == "ship"
 
 
 def test_where_the_original_is_never_right_nothing_can_be_lost() -> None:
-    found = judged(figures(data=data(by_guessing=None, right=0)))
+    found = judged(figures(data=data(guessing_accuracy=None, right=0)))
     assert found.name == "undecided"
     assert "right on none of 300 inputs" in found.sentence
-    assert judged(figures(data=data(by_guessing=None, right=1))).name == "ship"
+    assert judged(figures(data=data(guessing_accuracy=None, right=1))).name == "ship"
 
 
 def test_a_class_is_not_to_blame_where_others_lose_as_well() -> None:
-    lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5, harmed_elsewhere=30)
+    lost = ClassLoss(
+        name="Shirt", inputs=21, left=21, came=0, p_corrected=1e-5, harmed_elsewhere=30
+    )
     known = decisions(right=HARM.right, changes=HARM.changes, by_file=HARM.by_file, losses=(lost,))
     found = judged(figures(decisions=known))
     assert found.cause is not None
@@ -375,7 +377,7 @@ def test_a_condition_may_be_sure_on_further_inputs_alone() -> None:
     found = judged(figures(field=structs.replace(first, further=further)))
     assert found.cause is not None
     assert (found.name, found.cause.rule) == ("do-not-ship", "field")
-    assert found.cause.words.startswith("Under dusk at severity 2")
+    assert found.cause.sentence.startswith("Under dusk at severity 2")
 
 
 def test_nothing_is_decided_before_anything_is_known() -> None:

@@ -27,7 +27,7 @@ def read(decoder: Decoder, *labels: list[int]) -> list[Answer]:
 
 
 def flow(name: str, left: int, head: str = "") -> ClassFlow:
-    return ClassFlow(head=head, name=name, left=left, came=0, p=1e-4)
+    return ClassFlow(head=head, name=name, left=left, came=0, p_corrected=1e-4)
 
 
 def test_a_class_is_lost_of_the_inputs_that_the_reference_gives_it() -> None:

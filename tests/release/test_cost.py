@@ -42,7 +42,7 @@ def test_both_models_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.compressed is not None
     assert found.original is not None
     assert found.compressed.inferences == found.original.inferences >= 11
-    assert 0 < found.compressed.median <= found.compressed.high
+    assert 0 < found.compressed.median_seconds <= found.compressed.high_seconds
     assert found.ratio is not None
     assert found.ratio[1] <= found.ratio[0] <= found.ratio[2]
     assert found.worker_bytes
@@ -61,7 +61,9 @@ def test_without_an_original_the_compressed_model_is_timed_alone(tmp_path: Path)
 
 
 def cost(ratio: tuple[float, float, float]) -> CostFigures:
-    time = InferenceTime(inferences=100, first=0.01, median=0.002, high=0.003)
+    time = InferenceTime(
+        inferences=100, first_seconds=0.01, median_seconds=0.002, high_seconds=0.003
+    )
     return CostFigures(
         device="phone",
         compressed=time,
@@ -81,12 +83,12 @@ def test_a_compression_that_gains_no_time_is_said(
 ) -> None:
     found = cost_of(figures(costs=(cost(ratio),)))
     assert found.state == state
-    assert ("gains no time" in found.words) == (state == "attention")
-    assert "2 ms instead of 2 ms; 1,000 bytes instead of 4,000" in found.words
+    assert ("gains no time" in found.sentence) == (state == "attention")
+    assert "2 ms instead of 2 ms; 1,000 bytes instead of 4,000" in found.sentence
 
 
 def test_a_compression_that_gains_no_space_is_said() -> None:
     from msgspec.structs import replace  # noqa: PLC0415
 
     large = replace(file_figures(), compressed_bytes=4000)
-    assert "gains no space" in cost_of(figures(file=large)).words
+    assert "gains no space" in cost_of(figures(file=large)).sentence

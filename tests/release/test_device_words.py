@@ -39,7 +39,7 @@ def test_what_was_looked_into_is_said() -> None:
         WRONG.device.provenance, kernels="xnnpack", delegated_nodes=7, total_nodes=9
     )
     its = kernels(
-        variants=(variant(), variant("batch", others=3, sqnr_db=60.0)),
+        variants=(variant(), variant("batch", others=3, snr_db=60.0)),
         device=RunDevice(name=DEVICE, provenance=provenance),
     )
     found = section(figures(kernels=its, operators=(operators(),)))
@@ -49,7 +49,7 @@ def test_what_was_looked_into_is_said() -> None:
         "9 of 9 operators tried by themselves, in 25 models",
         "xnnpack took 7 of 9 nodes",
     ):
-        assert said in found.words
+        assert said in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_harms_no_decision_is_for_attention(
     known = figures(kernels=kernels(**its), **more)
     found = section(known)
     assert found.state == "attention"
-    assert said in found.words
+    assert said in found.sentence
     gates = judged_gates(known, read_limits([]))
     assert judge(known, gates, [DEVICE], strict=False).name == "ship"
 
@@ -94,7 +94,7 @@ def test_threads_that_decide_otherwise_for_certain_are_a_cause() -> None:
     known = figures(kernels=kernels(variants=(variant(others=9, changed=7, failed=1),)))
     cause = find_cause(known, judged_gates(known, read_limits([])))
     assert cause is not None
-    assert cause.words == (
+    assert cause.sentence == (
         "phone decides 8 of 16 inputs otherwise on 4 threads than on as many as its profile says"
     )
     assert find_cause(known, judged_gates(known, read_limits(["kernel-changes<inf"]))) is None
@@ -122,7 +122,7 @@ def test_a_device_that_computes_otherwise_is_said_with_where(
     cause = find_cause(found, judged_gates(found, read_limits([])))
     assert cause is not None
     assert cause.rule == "kernels"
-    assert said in cause.words
+    assert said in cause.sentence
 
 
 def test_a_wrong_layer_is_said_with_the_condition_that_conform_finds() -> None:

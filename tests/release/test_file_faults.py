@@ -41,8 +41,8 @@ def test_the_same_file_twice_and_swapped_ones_are_said(
         original.stat().st_size,
         compressed.stat().st_size,
     )
-    assert said in " ".join(found.remarks)
-    assert bool(found.remarks) is bool(said)
+    assert said in " ".join(found.notes)
+    assert bool(found.notes) is bool(said)
 
 
 def kinds(computed: tuple[float, int], made: tuple[float, int]) -> list[str]:

@@ -35,8 +35,8 @@ def test_a_gate_is_open_where_its_interval_holds_the_limit() -> None:
     one = decisions(changes=changes(2, harmed=2, helped=1))
     seen = judged(figures(decisions=one), "accuracy-drop")
     assert (seen.state, seen.within) == ("open", True)
-    assert seen.decided_by is not None
-    assert seen.decided_by > 300
+    assert seen.inputs_to_decide is not None
+    assert seen.inputs_to_decide > 300
     few = decisions(changes=changes(8, harmed=6, helped=2))
     seen = judged(figures(decisions=few), "accuracy-drop")
     assert (seen.state, seen.within) == ("open", False)
@@ -108,20 +108,20 @@ def test_a_failure_of_the_original_is_none_of_the_device() -> None:
 
 
 def test_a_class_is_lost_beyond_five_points() -> None:
-    lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5)
+    lost = ClassLoss(name="Shirt", inputs=21, left=21, came=0, p_corrected=1e-5)
     found = judged(figures(decisions=decisions(losses=(lost,))), "class-loss")
     assert found.state == "fail"
-    assert "Shirt is lost on 21 of 21" in found.words
-    slight = ClassLoss(name="Shirt", inputs=1000, left=30, came=1, p=1e-4)
+    assert "Shirt is lost on 21 of 21" in found.sentence
+    slight = ClassLoss(name="Shirt", inputs=1000, left=30, came=1, p_corrected=1e-4)
     assert judged(figures(decisions=decisions(losses=(slight,))), "class-loss").state == "pass"
 
 
 def test_without_labels_nobody_knows_the_accuracy() -> None:
     known = decisions(labelled=0, right={})
     found = judged(figures(decisions=known), "accuracy-drop")
-    assert (found.state, found.words) == ("not checked", "no input has a label")
+    assert (found.state, found.sentence) == ("not checked", "no input has a label")
     alone = decisions(right={Arm.TWIN: 1, Arm.DEVICE: 1}, by_file=None)
-    assert judged(figures(decisions=alone), "net-harm").words == "there is no original"
+    assert judged(figures(decisions=alone), "net-harm").sentence == "there is no original"
 
 
 class TestFaults:
@@ -142,7 +142,7 @@ class TestFaults:
     def test_harm_that_kernels_do_is_none_of_the_file(self) -> None:
         by_kernels = decisions(
             changes=changes(40, harmed=32),
-            losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p=1e-5),),
+            losses=(ClassLoss(name="Shirt", inputs=21, left=21, came=0, p_corrected=1e-5),),
         )
         known = figures(decisions=by_kernels, layers=layer_figures(fault("coarse")))
         assert not counted_faults(known)

@@ -50,15 +50,15 @@ def variants(path: Path, device: str, rows: np.ndarray) -> tuple[InvocationVaria
 def test_items_that_depend_on_their_neighbours_are_seen(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
     threads, batch = variants(sum_with_reversed(tmp_path / "m.tflite"), "emulated-builtin", rows)
-    assert (threads.kind, threads.inputs, threads.others, threads.sqnr_db) == (
+    assert (threads.kind, threads.inputs, threads.others, threads.snr_db) == (
         "threads",
         6,
         0,
         None,
     )
     assert (batch.kind, batch.size, batch.others, batch.changed) == ("batch", 4, 6, None)
-    assert batch.sqnr_db is not None
-    assert batch.sqnr_db < 10
+    assert batch.snr_db is not None
+    assert batch.snr_db < 10
 
 
 def test_items_that_do_not_are_the_same_in_batches() -> None:
@@ -91,4 +91,4 @@ def test_a_device_that_decides_otherwise_on_more_threads_is_named(
     cause = load_check(tmp_path / "out" / "check.json").cause
     assert cause is not None
     assert cause.rule == "kernels"
-    assert "of 16 inputs otherwise on 2 threads" in cause.words
+    assert "of 16 inputs otherwise on 2 threads" in cause.sentence

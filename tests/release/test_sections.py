@@ -36,18 +36,18 @@ def section(name: SectionName, found: CheckFigures) -> CheckSection:
 
 
 def test_data_that_say_less_than_their_number_are_told() -> None:
-    varied = section("data", figures(data=data(different=300, classes=10, of_classes=10)))
-    assert (varied.state, varied.words) == (
+    varied = section("data", figures(data=data(different=300, classes=10, task_classes=10)))
+    assert (varied.state, varied.sentence) == (
         "pass",
         "300 of 300 inputs; the original is right on 90.0%, guesses on 10%;"
         " 736 like these would decide all gates",
     )
-    repeated = section("data", figures(data=data(different=100, classes=7, of_classes=10)))
+    repeated = section("data", figures(data=data(different=100, classes=7, task_classes=10)))
     assert repeated.state == "attention"
-    assert repeated.words.startswith(
+    assert repeated.sentence.startswith(
         "200 of 300 inputs are repeated ones; 3 of 10 classes are no input's label; 300 of 300"
     )
-    many = section("data", figures(data=data(different=299, classes=90, of_classes=100)))
+    many = section("data", figures(data=data(different=299, classes=90, task_classes=100)))
     assert many.state == "pass"
 
 
@@ -65,14 +65,14 @@ def test_the_score_of_decisions_is_told_with_its_sign() -> None:
     output = OutputFigures(output="scores", compression=None, kernels=None)
     device = structs.replace(device, outputs=(output,))
     lower = structs.replace(found, devices=(device, structs.replace(device, score=score)))
-    assert section("numbers", lower).words.endswith(
+    assert section("numbers", lower).sentence.endswith(
         "; probability of the decision -0.012 (-0.02 to -0.01), effect size -0.44"
     )
 
 
 def test_a_device_that_may_be_beyond_its_limit_wants_attention() -> None:
     found = section("device", figures(kernels=kernels(changes=changes(3))))
-    assert (found.state, found.words.partition(";")[0]) == (
+    assert (found.state, found.sentence.partition(";")[0]) == (
         "attention",
         "3 of 300 decisions are others than the host's",
     )
@@ -84,11 +84,11 @@ def test_three_layers_are_named_and_changed_inputs_are_grouped_by_what_is_to_bla
             SensitiveLayer(layer=f"ADD (operator {at})", inputs=50, changed=9 - at, margin=0.1)
             for at in range(3)
         ),
-        explained=(ExplainedChanges(words="ordinary rounding in many layers", inputs=2),),
+        explained=(ExplainedChanges(description="ordinary rounding in many layers", inputs=2),),
     )
     by_kernels = changed(1, original="cat", twin="cat", device="dog")
     found = figures(layers=layers, decisions=decisions(changed_inputs=(by_kernels,)))
-    assert section("layers", found).words == (
+    assert section("layers", found).sentence == (
         "the most sensitive, each with how many of 50 decisions it changes by itself:"
         " ADD (operator 0) (9), ADD (operator 1) (8), ADD (operator 2) (7);"
         " of the changed inputs that were looked into,"
@@ -103,9 +103,9 @@ def test_a_fault_that_counts_is_said_before_one_that_shows_in_no_decision() -> N
     of_layers = section("layers", figures(layers=layer_figures(*both), decisions=crashes))
     of_file = section("file", figures(file=file_figures(*both), decisions=crashes))
     for seen in (of_layers, of_file):
-        assert (seen.state, seen.words) == ("fail", "a bias wraps")
+        assert (seen.state, seen.sentence) == ("fail", "a bias wraps")
     alone = section("file", figures(file=file_figures(both[0])))
-    assert (alone.state, alone.words) == (
+    assert (alone.state, alone.sentence) == (
         "attention",
         "a scale is coarse, which shows in no decision",
     )
@@ -130,7 +130,7 @@ def test_a_repair_is_spoken_of_where_the_file_is_to_blame(
 ) -> None:
     seen = section("mend", found)
     assert seen.state == state
-    assert said in seen.words
+    assert said in seen.sentence
     assert bool(seen.command) is found.mendable
 
 

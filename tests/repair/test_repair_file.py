@@ -141,9 +141,9 @@ def test_a_folder_with_a_run_is_no_repair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ([], "not of the schema edgeflare.repair/v2"),
-        ({"schema": "edgeflare.repair/v9"}, "not of the schema edgeflare.repair/v2"),
-        ({"schema": "edgeflare.repair/v2"}, "damaged: it has no edgeflare"),
+        ([], "not of the schema edgeflare.repair/v1"),
+        ({"schema": "edgeflare.repair/v9"}, "not of the schema edgeflare.repair/v1"),
+        ({"schema": "edgeflare.repair/v1"}, "damaged: it has no edgeflare"),
     ],
 )
 def test_what_is_no_repair_is_a_line_with_the_place(
@@ -158,7 +158,7 @@ DROPPED, OFFERED = object(), object()
 REPAIRERS = ("candidates", 0, "details", "shifts", "repairers")
 ANSWER = {"label": 1, "probability": 0.5, "margin": 0.25}
 SHOWN = {
-    "set": "tight", "change": "mended", "seed_id": 3, "image": "inputs/mended-01.png",
+    "set": "tight", "change": "mended", "seed_id": 3, "file": "inputs/mended-01.png",
     "original": ANSWER, "before": ANSWER, "after": ANSWER,
 }  # fmt: skip
 
@@ -166,7 +166,7 @@ SHOWN = {
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        (("judged", "tight", "after", "big"), -1, "judged.tight.after.big is -1"),
+        (("judged", "tight", "after", "wide_margin"), -1, "judged.tight.after.wide_margin is -1"),
         (("judged", "sampled"), DROPPED, "judged has no sampled"),
         (("candidates", 0, "score"), "low", 'candidates[0].score is "low"'),
         (("candidates", 0, "needs"), {"--test": "x"}, 'candidates[0].needs is {"--test": "x"}'),
@@ -182,7 +182,7 @@ SHOWN = {
         (("shown", 0, "change"), "new", 'shown[0].change is "new"'),
         (("shown", 0, "original", "label"), None, "shown[0].original.label is null"),
         (("front",), [1], "front[0] is 1"),
-        (("request", "target"), "magic", 'request.target is "magic"'),
+        (("plan", "target"), "magic", 'plan.target is "magic"'),
         (("repaired", "turns"), 0, "repaired.turns is 0"),
         (("judged",), None, "written is true, but judged is null"),
         (("offered",), OFFERED, "offered.candidate is 'gone', but candidates has none"),
@@ -222,7 +222,7 @@ def test_a_document_outside_of_the_folder_is_not_followed(tmp_path: Path) -> Non
 
 def on_device(before: Figures, after: Figures) -> OnDevice:
     sets = {TIGHT: BeforeAndAfter(before, after)}
-    return OnDevice(device="board", sets=sets, asked=1000, same_labels=1000)
+    return OnDevice(device="board", sets=sets, inputs=1000, same_labels=1000)
 
 
 WORKED = on_device(figures(100), figures(80))
@@ -256,7 +256,7 @@ FLOATS = ({"regex": ".*", "op_config": {"compute_precision": "FLOAT"}},)
 JUDGED = TriedCandidate(
     name="ranges+head",
     seconds=1.5,
-    bytes=3,
+    size_bytes=3,
     file=f"{FOLDER}/ranges+head.tflite",
     latency_ratio=1.01,
     latency=(Latency("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),),

@@ -128,7 +128,7 @@ COARSE = replace(
 def begins(name: Name, onset: KernelOnset = PARTING, loss: CompressionError = LOSS) -> Any:
     """The place and name of the operator, and what begins there."""
     found = where_it_begins(explained(Verdict(name, "so it is"), onset, loss))
-    return None if found is None else (found.operator, found.name, found.tensor, found.what)
+    return None if found is None else (found.operator_index, found.name, found.tensor, found.what)
 
 
 @pytest.mark.parametrize("verdict", ["kernel", "several", "host-suspect"])

@@ -156,7 +156,7 @@ def test_a_failure_says_who_decided_what_and_where_the_input_is(document: Docume
         "type": "compression",
     }
     assert failure.text is not None
-    for detail in (entry["image"], entry["sha256"], entry["seed_image"], *entry["operators"]):
+    for detail in (entry["file"], entry["sha256"], entry["seed_file"], *entry["operators"]):
         assert detail in failure.text
     itself = document["deviating_seeds"][0]
     said = failure_of(document, itself).attrib["message"]

@@ -186,7 +186,7 @@ def test_a_layer_without_units_in_a_quantized_network_has_no_figure_but_its_mark
     graph: Graph,
 ) -> None:
     parting = parted(graph, [0, 0, *[2] * 9], 2)
-    other = replace(apart(graph, 9, 2), max_units=None)
+    other = replace(apart(graph, 9, 2), max_error_steps=None)
     layers = (*parting.layers[:9], replace(parting.layers[9], total=other), parting.layers[10])
     sets = read(model_explorer_overlay(entry(KERNEL, replace(parting, layers=layers)), graph))
     assert "9" not in values(sets["1-total.json"])

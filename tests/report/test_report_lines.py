@@ -52,15 +52,17 @@ def test_figures_are_rounded_to_be_read() -> None:
     assert number(0.12345, 3) == "0.123"
 
 
-FLOWS = tuple(ClassFlow(head="", name=name, left=21, came=0, p=1e-5) for name in "abcd")
+FLOWS = tuple(ClassFlow(head="", name=name, left=21, came=0, p_corrected=1e-5) for name in "abcd")
 
 
 def test_what_is_one_sided_has_a_line_of_each_kind_and_the_first_few_of_it() -> None:
     shift = ScoreShift(
         head="b", score="probability of the decision", lower=30, higher=2, median=-0.1,
-        low=-0.12, high=-0.08, p=1e-6,
+        low=-0.12, high=-0.08, p_corrected=1e-6,
     )  # fmt: skip
-    clipped = ClippedOutput(output="out", side="high", end=6.0, share=0.011, values=42, of=1404)
+    clipped = ClippedOutput(
+        output="out", side="high", end=6.0, share=0.011, values=42, positions=1404
+    )
     lines = systematic_lines(
         SystematicDifferences(
             first=Arm.ORIGINAL, second=Arm.DEVICE, orders=(), flows=FLOWS, shifts=(shift,),
@@ -127,7 +129,7 @@ def test_harm_by_ties_is_counted_where_it_is_known_who_is_right(
     harm: dict[str, int] | None, said: str
 ) -> None:
     figures = {
-        "images": 40, "deviating": 2, "by_tie": 2, "tied": 3, "rate": 0.05, "low": 0.0,
+        "inputs": 40, "deviating": 2, "by_tie": 2, "tied": 3, "rate": 0.05, "low": 0.0,
         "high": 0.2, "harm": harm, "harm_by_tie": harm, "labelled": 0, "right": None,
     }  # fmt: skip
     lines = dict(unmutated_lines(run_document(unmutated={"seeds": figures})))

@@ -168,14 +168,14 @@ def counted(directory: RunDirectory) -> dict[str, int]:
 
 def test_a_run_tells_its_duplicates(run: Any, tmp_path: Path) -> None:
     found = run.document["findings"]
-    stored = [RunDirectory(run.folder).load_input(entry["image"]) for entry in found]
+    stored = [RunDirectory(run.folder).load_input(entry["file"]) for entry in found]
     whole = {**count(stored), "distinct_seeds": len(found)}
     assert run.document["totals"]["duplicates"] == whole
     assert whole["triggers"] == whole["distinct"] == len(found) > 2
 
     directory = RunDirectory(tmp_path / "copy")
     shutil.copytree(run.folder, directory.path)
-    paths = [directory.path / entry["image"] for entry in found]
+    paths = [directory.path / entry["file"] for entry in found]
     shutil.copyfile(paths[0], paths[1])
     tampered = counted(directory)
     assert tampered["distinct"] == len(found) - 1

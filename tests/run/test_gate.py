@@ -93,7 +93,7 @@ def test_where_the_device_alone_fails_its_kernels_are_to_blame(kind: str, cause:
 def tied(images: int, ties: int, harm: dict[str, int] | None) -> RunDocument:
     """A run with a seed that deviates by a tie, one that does strictly, and a finding by a tie."""
     figures = {
-        "images": images, "deviating": 2, "by_tie": 1, "tied": ties, "rate": 0.1, "low": 0.0,
+        "inputs": images, "deviating": 2, "by_tie": 1, "tied": ties, "rate": 0.1, "low": 0.0,
         "high": 0.2, "harm": harm, "harm_by_tie": harm, "labelled": images, "right": None,
     }  # fmt: skip
     seeds = {"kind": "deviation", "distortion": {"l2": 0.0}}

@@ -96,12 +96,12 @@ def test_the_curve_goes_from_near_to_far(rms: list[float]) -> None:
     ("plan", "rms", "strength", "within", "strong"),
     [
         ({}, 20.0, 0.1, None, None),
-        ({"within": 30.0}, 8.0, 0.1, True, None),
-        ({"within": 30.0}, 8.1, 0.1, False, None),
-        ({"within": 30.0}, 0.0, 0.1, True, None),
+        ({"within_db": 30.0}, 8.0, 0.1, True, None),
+        ({"within_db": 30.0}, 8.1, 0.1, False, None),
+        ({"within_db": 30.0}, 0.0, 0.1, True, None),
         ({"min_strength": 0.1}, 20.0, 0.1, None, True),
         ({"min_strength": 0.1}, 20.0, 0.09, None, False),
-        ({"min_strength": 0.1, "within": 30.0}, 20.0, None, False, None),
+        ({"min_strength": 0.1, "within_db": 30.0}, 20.0, None, False, None),
     ],
 )
 def test_entries_are_judged_by_what_was_asked(

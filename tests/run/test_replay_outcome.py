@@ -22,7 +22,7 @@ def noted(baseline: list[str] | None) -> dict[str, Any]:
     if baseline is not None:
         baseline = [64 * one if len(one) == 1 else one for one in baseline]
     return {
-        "of": {"run": "runs/before", "devices": ["phone"], "compressed": "a.tflite"},
+        "run": {"run": "runs/before", "devices": ["phone"], "compressed": "a.tflite"},
         "baseline": None if baseline is None else {"run": "runs/known", "sha256": baseline},
         "seed_sha256": {"1": "seed-1", "2": "seed-2"},
     }

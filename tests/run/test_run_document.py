@@ -74,10 +74,10 @@ def test_the_totals_add_up(run: Any) -> None:
 def test_each_entry_says_what_its_files_say(run: Any) -> None:
     directory = RunDirectory(run.folder)
     for entry in run.document["findings"] + run.document["deviating_seeds"]:
-        data = (run.folder / entry["image"]).read_bytes()
+        data = (run.folder / entry["file"]).read_bytes()
         assert entry["sha256"] == hashlib.sha256(data).hexdigest()
         image, seed = (
-            directory.load_input(entry[key]).astype(float) for key in ("image", "seed_image")
+            directory.load_input(entry[key]).astype(float) for key in ("file", "seed_file")
         )
         change = np.abs(image - seed)
         assert entry["distortion"] == {
@@ -159,11 +159,11 @@ def test_distances_are_by_the_measure_that_the_journal_notes(
         assert entry["nearness_db"] == before["nearness_db"]  # what was noted when it was stored
         assert entry["within"] == before["within"]
     near = fields["nearness"]
-    assert (near["measure"], near["curve"]) == ("SNR", [0.0, 50.0])
-    assert [one["at_least"] for one in near["db"]] == [10.0, 15.0, 20.0, 25.0, 30.0, 40.0]
+    assert (near["measure"], near["range_db"]) == ("SNR", [0.0, 50.0])
+    assert [one["at_least_db"] for one in near["db"]] == [10.0, 15.0, 20.0, 25.0, 30.0, 40.0]
     known = [value for one in document.deviations if (value := nearness_db(one)) is not None]
     for one in near["db"]:
-        assert one["seeds"] == sum(value >= one["at_least"] for value in known)
+        assert one["seeds"] == sum(value >= one["at_least_db"] for value in known)
 
 
 def test_a_journal_alone_says_the_same(run: Any, tmp_path: Path) -> None:

@@ -102,17 +102,20 @@ def test_each_domain_has_its_own_defaults(
     domain: Domain, linf: float | None, rms: float, within: float
 ) -> None:
     assert (PLAN.max_linf, PLAN.max_l2) == ("default", "default")
-    plan = replace(PLAN, within="default").settled(("xnnpack",), 784, ("gain",), domain)
-    assert (plan.max_linf, plan.within) == (domain.default_linf if linf is None else linf, within)
+    plan = replace(PLAN, within_db="default").settled(("xnnpack",), 784, ("gain",), domain)
+    assert (plan.max_linf, plan.within_db) == (
+        domain.default_linf if linf is None else linf,
+        within,
+    )
     assert plan.max_l2 == rms * 28
     assert plan.bounds(domain.space) == Bounds(domain.default_linf, rms * 28, domain.space)
     assert again(plan) == plan
 
 
 def test_what_was_asked_is_no_default_and_a_domain_may_have_no_bounds() -> None:
-    asked = replace(PLAN, max_linf=7.0, max_l2=None, within=None)
+    asked = replace(PLAN, max_linf=7.0, max_l2=None, within_db=None)
     plan = asked.settled(("xnnpack",), 784, ("gain",), AudioDomain())
-    assert (plan.max_linf, plan.max_l2, plan.within) == (7.0, None, None)
+    assert (plan.max_linf, plan.max_l2, plan.within_db) == (7.0, None, None)
 
     class Unbounded(ArrayDomain):
         default_linf = None
@@ -127,7 +130,7 @@ def test_what_was_asked_is_no_default_and_a_domain_may_have_no_bounds() -> None:
 @pytest.mark.parametrize("within", [-1.0, float("nan"), "near"])
 def test_a_nearness_that_is_none_is_refused(within: float) -> None:
     with pytest.raises(UserError, match=r"within=.*expected a PSNR in dB.*--within"):
-        replace(PLAN, within=within)
+        replace(PLAN, within_db=within)
 
 
 def test_a_header_is_read_as_it_was_written() -> None:

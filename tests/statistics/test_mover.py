@@ -9,7 +9,7 @@ from edgeflare.statistics.mover import difference
 
 @dataclass(frozen=True)
 class Interval:
-    estimate: float
+    value: float
     low: float
     high: float
 

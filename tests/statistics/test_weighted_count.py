@@ -28,7 +28,7 @@ def test_limits_of_a_count_with_equal_weights_are_those_of_a_poisson_count(hits:
     assert poisson.cdf(hits, found.high) == pytest.approx(0.025, rel=0.001)
     if hits:
         assert poisson.sf(hits - 1, found.low) == pytest.approx(0.025, rel=0.001)
-    assert found.estimate == hits
+    assert found.value == hits
 
 
 def test_a_heavier_item_that_was_not_seen_raises_the_upper_limit_of_a_count() -> None:
@@ -36,17 +36,17 @@ def test_a_heavier_item_that_was_not_seen_raises_the_upper_limit_of_a_count() ->
         _count([1000, 1000], [500, 50], [20, 0], [2.0, weight], [0.5, 0.95])
         for weight in (2.0, 20.0)
     )
-    assert heavy.estimate == light.estimate
+    assert heavy.value == light.value
     assert heavy.high > light.high + 18.0
 
 
 def test_nothing_of_a_count_is_open_where_all_were_asked() -> None:
     found = _count([30], [30], [7], [1.0], [0.0])
-    assert (found.low, found.estimate, found.high) == (7.0, 7.0, 7.0)
+    assert (found.low, found.value, found.high) == (7.0, 7.0, 7.0)
 
 
 def test_few_that_were_not_asked_leave_little_open() -> None:
     found = _count([100], [90], [45], [100 / 90], [0.1])
-    assert found.estimate == 50.0
+    assert found.value == 50.0
     assert 46.0 < found.low < 48.0
     assert 52.0 < found.high < 54.5  # of 55, were all ten hits

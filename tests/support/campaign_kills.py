@@ -182,9 +182,9 @@ def assert_same(campaign: Campaign, expected: Document) -> None:
     assert untimed(document) == untimed(expected)
     findings = document["findings"]
     for folder, images in (
-        ("findings", [entry["refined"]["image_before"] for entry in findings]),
-        ("refined", [entry["image"] for entry in findings]),
-        ("deviating_seeds", [entry["image"] for entry in document["deviating_seeds"]]),
+        ("findings", [entry["refined"]["file_before"] for entry in findings]),
+        ("refined", [entry["file"] for entry in findings]),
+        ("deviating_seeds", [entry["file"] for entry in document["deviating_seeds"]]),
     ):
         stored = campaign.out.glob(f"{folder}/*.png")
         assert sorted(str(path.relative_to(campaign.out)) for path in stored) == images

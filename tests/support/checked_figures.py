@@ -42,11 +42,11 @@ def data(**known: Any) -> DataFigures:
     own: dict[str, Any] = {
         "source": "seeds.npz",
         "inputs": INPUTS,
-        "of": INPUTS,
+        "available": INPUTS,
         "labelled": INPUTS,
         "reference": Arm.ORIGINAL,
         "right": 270,
-        "by_guessing": 0.1,
+        "guessing_accuracy": 0.1,
     }
     return DataFigures(**{**own, **known})
 
@@ -111,24 +111,24 @@ def document(found: CheckFigures) -> CheckDocument:
     return CheckDocument(
         verdict=verdict.name,
         sentence=verdict.sentence,
-        next=verdict.next,
+        next_step=verdict.next,
         cause=verdict.cause,
-        as_the_host=True,
+        devices_match_host=True,
         gates=gates,
         sections=sections_of(found, gates, verdict.cause, _named),
         figures=found,
         edgeflare="0",
         pair="my_pair",
         interface=None,
-        asked=CheckRequest(
+        plan=CheckRequest(
             about="pair",
             fingerprint="",
             devices=devices,
             limit=None,
             gates=limits,
             strict=False,
-            budget=300.0,
-            inputs=True,
+            time_limit_seconds=300.0,
+            keep_inputs=True,
             near=True,
             mend=False,
         ),
@@ -143,7 +143,7 @@ def _named(command: str) -> str:
 
 
 def file_figures(*faults: FileFault) -> FileFigures:
-    return FileFigures(original_bytes=4000, compressed_bytes=1000, faults=faults, remarks=())
+    return FileFigures(original_bytes=4000, compressed_bytes=1000, faults=faults, notes=())
 
 
 def layer_figures(*faults: FileFault, **known: Any) -> SeenLayers:
@@ -187,19 +187,21 @@ def variant(kind: Literal["threads", "batch"] = "threads", **known: Any) -> Invo
         "failed": 0,
         "others": 0,
         "changed": 0,
-        "sqnr_db": None,
+        "snr_db": None,
     }
     return InvocationVariant(**{**own, **known})
 
 
 def fault(kind: FaultKind, words: str = "something is wrong") -> FileFault:
-    return FileFault(kind=kind, place="ADD (operator 1)", words=words, advice="mend it")
+    return FileFault(kind=kind, place="ADD (operator 1)", sentence=words, next_step="mend it")
 
 
 def cell(condition: str, severity: int, lost: int, p: float = 1.0) -> FieldCell:
     """Return a cell of 150 inputs, of which the original gets 120 right."""
     known = changes(lost, harmed=lost, inputs=150)
-    return FieldCell(condition=condition, severity=severity, right=120, changes=known, p=p)
+    return FieldCell(
+        condition=condition, severity=severity, right=120, changes=known, p_corrected=p
+    )
 
 
 def field_figures(*worst: FieldCell, clean: int = 0) -> FieldFigures:

@@ -84,7 +84,7 @@ BOARD: Final = Provenance(
     runtime_version="2.14.0",
     kernels="builtin",
     threads=1,
-    link_delay_ms=0.0,
+    link_delay_seconds=0.0,
     agent_version="0.1.0",
     protocol="1.5",
 )
@@ -157,16 +157,16 @@ def conformance_fields(
 ) -> dict[str, Any]:
     """Return `constructed_conformance` as plain JSON values."""
     found = [finding_fields()] if findings is None else plain(findings)
-    figure = {"covered": 2, "of": 2, "refused": 1}
+    figure = {"covered": 2, "total": 2, "refused": 1}
     return {
         "schema": "edgeflare.conform/v1",
         "edgeflare": "0.1.0",
-        "request": {
+        "plan": {
             "cells": [["ADD", "uint8"], ["EXP", "int8"], ["SIGN", "float32"]],
             "drawing": "uniform",
             "graphs": "none",
             "models": 96,
-            "seconds": None,
+            "time_limit_seconds": None,
             "rng_seed": 0,
             "model": None,
         },
@@ -179,7 +179,7 @@ def conformance_fields(
         "graphs": None,
         "coverage": {
             "cells": figure,
-            "buckets": {"covered": 90, "of": 120, "refused": 4},
+            "buckets": {"covered": 90, "total": 120, "refused": 4},
             "uncovered": {"cells": [], "buckets": []},
         },
         "cells": [

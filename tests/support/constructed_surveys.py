@@ -213,15 +213,15 @@ def gate_entry(
         severity=gate.severity,
         group=gate.group,
         state=state,
-        words=words,
-        estimate=0.1,
+        sentence=words,
+        value=0.1,
         low=0.0,
         high=0.2,
     )
 
 
 RARE = RareEstimate(
-    estimate=1.5e-4,
+    value=1.5e-4,
     low=1e-4,
     high=2.25e-4,
     ceiling=2.1e-3,
@@ -241,7 +241,7 @@ PLAN = AskedPlan(
     groups=None,
     precision=0.005,
     device_queries=None,
-    time_limit=None,
+    time_limit_seconds=None,
     earlier=(),
     confidence=0.95,
     gates=("rate<0.01",),

@@ -21,8 +21,8 @@ FINDING: dict[str, Any] = {
     "queries": 9, "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "by_tie": False,
     "probabilities": {}, "cause": None, "device_sides_with_original": None, "strength": None,
     "harm": None, "nearness_db": None, "within": None, "strong": None, "refined": None,
-    "operators": [], "image": "findings/000001.png", "sha256": 64 * "a",
-    "seed_image": "seeds/000001.png", "verified": True, "seen": [],
+    "operators": [], "file": "findings/000001.png", "sha256": 64 * "a",
+    "seed_file": "seeds/000001.png", "verified": True, "seen": [],
 }  # fmt: skip
 TOTALS: dict[str, Any] = {
     "seeds": 2, "deviating_seeds": 0, "searched": 2, "findings": 1, "success_rate": 0.5,
@@ -46,7 +46,7 @@ DEVICE: dict[str, Any] = {
     "name": "board", "transport": "emulated", "machine": "aarch64", "soc": "",
     "cpu_features": ["asimd", "fp"], "os": "", "cores": 4, "governor": "", "python": "3.11.2",
     "runtime": "runtime", "runtime_version": "1", "kernels": "builtin", "threads": 1,
-    "link_delay_ms": 0.0, "agent_version": "1.0", "protocol": "1.5", "delegated_nodes": None,
+    "link_delay_seconds": 0.0, "agent_version": "1.0", "protocol": "1.5", "delegated_nodes": None,
     "total_nodes": None, "delegate": None, "external_nodes": None, "adapter": None,
     "precision": None, "fallback": None, "arena_bytes": None, "cache": None,
 }  # fmt: skip
@@ -61,20 +61,20 @@ RUN: dict[str, Any] = {
     },
     "classes": [], "warnings": [], "health": [], "totals": {},
     "nearness": {
-        "db": [{"at_least": 30.0, "seeds": 0, "share": 0.0}],
-        "linf": [{"at_most": 8.0, "seeds": 0, "share": 0.0}], "area": 0.0,
+        "db": [{"at_least_db": 30.0, "seeds": 0, "share": 0.0}],
+        "linf": [{"at_most_levels": 8.0, "seeds": 0, "share": 0.0}], "area": 0.0,
     }, "deviating_seeds": [], "findings": [],
     "flaky": [], "unverified": [],
 }  # fmt: skip
 REPLAY: dict[str, Any] = {
-    "of": {"run": "runs/before", "devices": ["board"], "compressed": "compressed.tflite"},
+    "run": {"run": "runs/before", "devices": ["board"], "compressed": "compressed.tflite"},
     "baseline": None, "mended": [], "deviating_seeds": [], "new": [], "changed_kind": [],
 }  # fmt: skip
 """What only a replay has."""
 
 REFINED: dict[str, Any] = {
     "queries": 10, "device_queries": 10, "strength_before": 0.1, "distortion_before": DISTORTION,
-    "image_before": "refined/000001.png",
+    "file_before": "refined/000001.png",
 }  # fmt: skip
 """What a finding has that was refined."""
 

@@ -189,7 +189,7 @@ def _profile(folder: Path) -> None:
     (folder / "device_profiles").mkdir(parents=True)
     (folder / "device_profiles" / "x.toml").write_text(
         'extends = "emulated-builtin"\ndescription = "one"\nkernels = "xnnpack"\nthreads = 2\n'
-        "warmup = 1\ninput_timeout_seconds = 3.5\ncanary_every = 5\nlink_delay_ms = 1.5\n"
+        "warmup = 1\ninput_timeout_seconds = 3.5\ncanary_every = 5\nlink_delay_seconds = 0.0015\n"
         'thermal_zones = ["cpu*"]\npause_above_celsius = 60\n'
     )
 

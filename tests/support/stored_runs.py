@@ -43,9 +43,9 @@ def stored_run(
         findings.append(
             _entry(
                 seed_id,
-                image=stored.path,
+                file=stored.path,
                 sha256=stored.sha256,
-                seed_image=directory.store_input("seeds", seed_id, seed, domain).path,
+                seed_file=directory.store_input("seeds", seed_id, seed, domain).path,
                 distortion={"l2": float(np.linalg.norm(change)), "linf": float(abs(change).max())},
                 operators=["gain"],
             )
@@ -53,9 +53,7 @@ def stored_run(
     for seed_id, seed in enumerate(deviating, len(found)):
         stored = directory.store_input("deviating_seeds", seed_id, seed, domain)
         nothing = {"l2": 0.0, "linf": 0.0, "mean_abs": 0.0, "changed": 0}
-        itself.append(
-            _entry(seed_id, image=stored.path, seed_image=stored.path, distortion=nothing)
-        )
+        itself.append(_entry(seed_id, file=stored.path, seed_file=stored.path, distortion=nothing))
     fields = {"classes": ["yes", "no"], "pair": {"domain": domain.name}, **fields}
     return run_document(findings=findings, deviating_seeds=itself, **fields), directory
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from run_content import run_content
 
-_TIMED = frozenset({"latency_ms", "seconds", "timed_runs"})
+_TIMED = frozenset({"latency_seconds", "seconds", "timed_runs"})
 
 
 def summed_up_content(folder: Path) -> dict[str, Any]:

@@ -76,11 +76,11 @@ def test_changes_are_counted_over_all_and_by_condition(
     assert (found.overall.only_now, found.overall.only_before) == (count, 0)
     assert found.overall.test == "mcnemar"
     assert found.overall.p == found.overall.p_corrected == sign_test(0, count) < 1e-6
-    assert found.overall.difference.estimate == pytest.approx(count / found.overall.both)
+    assert found.overall.difference.value == pytest.approx(count / found.overall.both)
     fog, dark = found.by_condition
     assert (fog.condition, fog.only_now, fog.p_corrected) == ("fog", count, 2 * fog.p)
     assert (dark.condition, dark.only_now, dark.p, dark.p_corrected) == ("dark", 0, 1.0, 1.0)
-    assert fog.difference.estimate == pytest.approx(count / fog.both)
+    assert fog.difference.value == pytest.approx(count / fog.both)
 
 
 def test_only_items_asked_in_both_are_pairs(before: SurveyFacts, after: SurveyFacts) -> None:
@@ -89,7 +89,7 @@ def test_only_items_asked_in_both_are_pairs(before: SurveyFacts, after: SurveyFa
     both = one.asked & other.asked & (before.cell > 0)
     assert found.overall.both == int(both.sum()) == sum(row.both for row in found.by_condition)
     assert found.overall.only_now == int((only_now(before, after) & both).sum()) > 0
-    assert found.overall.difference.low < found.overall.difference.estimate
+    assert found.overall.difference.low < found.overall.difference.value
 
 
 def sampled(inputs: int, queries: int, rng: np.random.Generator, seed: int) -> Any:
@@ -137,7 +137,7 @@ def test_the_same_survey_twice_differs_in_nothing(before: SurveyFacts) -> None:
     found = compared(before, before)
     for row in (found.overall, *found.by_condition):
         assert (row.only_now, row.only_before, row.p) == (0, 0, 1.0)
-        assert row.difference.estimate == 0.0
+        assert row.difference.value == 0.0
 
 
 def test_without_an_original_kernels_are_compared(before: SurveyFacts) -> None:
@@ -196,27 +196,31 @@ def apart(decisions: Numbers, label: int, *groups: np.ndarray) -> float:
 
 def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
     found = differences(facts)
-    assert [(pair.one, pair.other) for pair in found.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [(pair.first, pair.second) for pair in found.pairs] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
     assert found.confidence**3 == pytest.approx(0.95)
     arms = (facts.original_decision, facts.twin_decision, facts.device_decision)
     for pair in found.pairs:
-        groups = (facts.group_names.index(name) for name in (pair.one, pair.other))
+        groups = (facts.group_names.index(name) for name in (pair.first, pair.second))
         sides = [(facts.cell > 0) & (facts.groups == group) for group in groups]
         a, b = (float(facts.deviates[side].mean()) for side in sides)
-        assert pair.deviation.estimate == pytest.approx(a - b)
+        assert pair.deviation.value == pytest.approx(a - b)
         assert pair.deviation.low == pytest.approx(pair.deviation.high)
         drops = [
             float(facts.original_right[known].mean() - facts.device_right[known].mean())
             for known in (side & facts.labelled for side in sides)
         ]
         assert pair.accuracy_drop is not None
-        assert pair.accuracy_drop.estimate == pytest.approx(drops[0] - drops[1])
+        assert pair.accuracy_drop.value == pytest.approx(drops[0] - drops[1])
         for arm, decisions in zip(("original", "twin", "device"), arms, strict=True):
             assert decisions is not None
             spd, aaod, eod = (getattr(one, arm) for one in (pair.spd, pair.aaod, pair.eod))
             decided = [apart(decisions, label, *sides) for label in range(CLASSES)]
-            assert abs(spd.estimate) == pytest.approx(max(map(abs, decided)))
-            assert spd.estimate == pytest.approx(decided[spd.label])
+            assert abs(spd.value) == pytest.approx(max(map(abs, decided)))
+            assert spd.value == pytest.approx(decided[spd.label])
             assert spd.low == pytest.approx(spd.high)
             true, false = (
                 [
@@ -228,11 +232,11 @@ def test_where_all_were_asked_differences_are_exact(facts: SurveyFacts) -> None:
                     [facts.classes != label for label in range(CLASSES)],
                 )
             )
-            assert eod.estimate == pytest.approx(true[eod.label])
-            assert abs(eod.estimate) == pytest.approx(max(map(abs, true)))
+            assert eod.value == pytest.approx(true[eod.label])
+            assert abs(eod.value) == pytest.approx(max(map(abs, true)))
             both = [(abs(one) + abs(other)) / 2 for one, other in zip(true, false, strict=True)]
-            assert aaod.estimate == pytest.approx(max(both))
-            assert aaod.estimate == pytest.approx(both[aaod.label])
+            assert aaod.value == pytest.approx(max(both))
+            assert aaod.value == pytest.approx(both[aaod.label])
 
 
 def test_only_the_odds_count_false_positives(facts: SurveyFacts) -> None:
@@ -241,18 +245,18 @@ def test_only_the_odds_count_false_positives(facts: SurveyFacts) -> None:
     decisions = np.where(facts.classes == 2, np.where(first, 0, 1), facts.classes)
     among = facts.labelled & (facts.cell > 0)
     for pair in differences(replace(facts, original_decision=decisions)).pairs[:2]:
-        other = facts.groups == facts.group_names.index(pair.other)
+        other = facts.groups == facts.group_names.index(pair.second)
         falsely = [
             float((facts.classes[among & group & (facts.classes != label)] == 2).mean())
             for group, label in ((first, 0), (other, 1))
         ]
         assert pair.aaod is not None
         assert pair.aaod.original is not None
-        assert pair.aaod.original.estimate == pytest.approx(max(falsely) / 2)
+        assert pair.aaod.original.value == pytest.approx(max(falsely) / 2)
         assert pair.aaod.original.label == falsely.index(max(falsely))
         assert pair.eod is not None
         assert pair.eod.original is not None
-        assert pair.eod.original.estimate == 0.0
+        assert pair.eod.original.value == 0.0
 
 
 def test_of_two_classes_it_is_the_second_whose_difference_has_a_sign(facts: SurveyFacts) -> None:
@@ -263,16 +267,16 @@ def test_of_two_classes_it_is_the_second_whose_difference_has_a_sign(facts: Surv
     assert pair.spd is not None
     assert pair.spd.original is not None
     assert pair.spd.original.label == 1
-    assert pair.spd.original.estimate > 0.0
+    assert pair.spd.original.value > 0.0
 
 
 def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
     found = differences(facts, drawn_sample(facts, 0.3))
     for pair, exact in zip(found.pairs, differences(facts).pairs, strict=True):
-        assert pair.deviation.low <= exact.deviation.estimate <= pair.deviation.high
+        assert pair.deviation.low <= exact.deviation.value <= pair.deviation.high
         assert pair.accuracy_drop is not None
         assert exact.accuracy_drop is not None
-        assert pair.accuracy_drop.low <= exact.accuracy_drop.estimate <= pair.accuracy_drop.high
+        assert pair.accuracy_drop.low <= exact.accuracy_drop.value <= pair.accuracy_drop.high
         measured = (pair.spd, pair.aaod, pair.eod), (exact.spd, exact.aaod, exact.eod)
         for gaps, exactly in zip(*measured, strict=True):
             assert gaps is not None
@@ -282,7 +286,7 @@ def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts) -> None:
             assert exactly.device is not None
             assert -1.0 <= gaps.device.low < gaps.device.high <= 1.0
             if gaps.device.label == exactly.device.label:
-                assert gaps.device.low <= exactly.device.estimate <= gaps.device.high
+                assert gaps.device.low <= exactly.device.value <= gaps.device.high
 
 
 def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
@@ -292,7 +296,7 @@ def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
     found = differences(replace(facts, groups=few))
     assert found.left_out == 2
     assert len(found.pairs) == COMPARED_GROUPS * (COMPARED_GROUPS - 1) // 2
-    assert not any("d" in (pair.one, pair.other) for pair in found.pairs)
+    assert not any("d" in (pair.first, pair.second) for pair in found.pairs)
 
 
 @pytest.mark.parametrize("groups", [(), ("all",)])

@@ -54,7 +54,7 @@ def test_a_rate_is_the_share_itself_where_all_were_asked(items: int, seed: int) 
     for of in (rate, pooled_rate):
         found = of(Fact(foretold, seen), sample, chosen)
         share = float(seen[chosen].mean())
-        assert (found.low, found.estimate, found.high) == pytest.approx((share,) * 3)
+        assert (found.low, found.value, found.high) == pytest.approx((share,) * 3)
 
 
 @given(st.integers(40, 800), st.integers(0, 2**32 - 1), st.floats(0.5, 0.99))
@@ -67,7 +67,7 @@ def test_the_interval_holds_the_estimate_and_what_is_certain(
     asked = population.asked(design, items // 3)
     chosen = rng.random(items) < 0.5
     found = rate(population.fact, design.sample_of(asked), chosen, confidence)
-    assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
     assert found.asked == (asked & chosen).sum()
     assert found.seen == (asked & chosen & population.truth).sum()
     if found.items:
@@ -87,7 +87,7 @@ def test_nothing_seen_leaves_some_four_in_the_number_asked() -> None:
     truth = np.zeros(100_000, dtype=bool)
     asked = np.arange(len(truth)) < 1000
     found = rate(Fact(truth, truth), Sample(np.zeros(len(truth), dtype=np.int64), asked))
-    assert found.low == found.estimate == 0.0
+    assert found.low == found.value == 0.0
     assert found.high == pytest.approx(3.69 / 1000, rel=0.02)
 
 
@@ -117,8 +117,8 @@ def test_a_slice_of_all_has_the_estimate_of_all() -> None:
     sample = design.sample_of(population.asked(design, 800))
     everything = np.ones(5000, dtype=bool)
     found, whole = (of(population.fact, sample, everything) for of in (pooled_rate, rate))
-    assert found.estimate == pytest.approx(whole.estimate)
-    assert found.alone == Limits(whole.estimate, whole.low, whole.high)
+    assert found.value == pytest.approx(whole.value)
+    assert found.alone == Limits(whole.value, whole.low, whole.high)
 
 
 def test_slices_that_do_not_differ_are_covered_by_much_narrower_intervals() -> None:
@@ -222,7 +222,7 @@ def test_a_mean_distance_is_that_of_the_device_where_all_were_asked(distances: D
     foretold, seen, cell = distances
     found = mean_distance(foretold, seen, all_asked(len(seen)), cell == 2, 0.95)
     assert found is not None
-    assert found.low == found.high == found.estimate == pytest.approx(seen[cell == 2].mean())
+    assert found.low == found.high == found.value == pytest.approx(seen[cell == 2].mean())
 
 
 @pytest.mark.parametrize("useful", [True, False], ids=["with a twin", "without one"])
@@ -245,7 +245,7 @@ def test_what_the_device_failed_on_is_left_out_of_a_mean_distance() -> None:
     seen = np.array([1.0, 3.0, np.nan, np.nan])
     found = mean_distance(np.zeros(4), seen, all_asked(4), np.ones(4, bool), 0.95)
     assert found is not None
-    assert found.estimate == pytest.approx(2.0)
+    assert found.value == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_a_file_that_is_no_json_is_damaged(tmp_path: Path) -> None:
         (("schema",), "edgeflare.survey/v9", "is not of the schema edgeflare.survey/v1"),
         (("overall", "deviation", "low"), 2, "overall.deviation.low is 2"),
         (("overall", "deviation"), 2, "overall.deviation is 2: expected object | null"),
-        (("overall", "deviation", "alone"), {"low": 1}, "overall.deviation.alone has no estimate"),
+        (("overall", "deviation", "alone"), {"low": 1}, "overall.deviation.alone has no value"),
         (("overall", "kernel"), None, "overall.kernel is null"),
         (("rare",), [], "rare is []: expected object | null"),
         (("pair",), {"fingerprint": "f"}, "pair has no name"),

@@ -170,7 +170,7 @@ def test_a_gate_is_held_not_held_or_undecided(rate: float, state: str) -> None:
     found = outcome_of("rate<0.05", 700, deviates=deviates, kernel=deviates)
     assert found.state == state
     assert found.items == ITEMS // 2
-    assert found.low <= found.estimate <= found.high
+    assert found.low <= found.value <= found.high
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_an_accuracy_drop_is_that_of_the_device_against_the_original() -> None:
         device_right=device_right,
     )
     fog = slice(ITEMS // 2, None)
-    assert found.estimate == pytest.approx(right[fog].mean() - device_right[fog].mean())
+    assert found.value == pytest.approx(right[fog].mean() - device_right[fog].mean())
     assert found.state == "held"
 
 
 def test_without_an_original_a_rate_is_that_of_kernels() -> None:
     kernel = np.arange(ITEMS) % 10 == 0
-    assert outcome_of("rate<0.5", kernel=kernel, has_original=False).estimate == 0.1
+    assert outcome_of("rate<0.5", kernel=kernel, has_original=False).value == 0.1
 
 
 def test_a_gate_about_no_items_is_undecided() -> None:
@@ -290,8 +290,8 @@ ASKED = "of which the device was asked about"
 def test_an_outcome_says_its_figures(text: str, figures: tuple[Any, ...], words: str) -> None:
     outcome = GateOutcome(parse_gate(text), "held", *figures)
     said = described_outcome(outcome, {}, {})
-    assert said.words == words
-    assert (said.gate, said.state, said.estimate) == (text, "held", figures[0])
+    assert said.sentence == words
+    assert (said.gate, said.state, said.value) == (text, "held", figures[0])
 
 
 @pytest.mark.parametrize(

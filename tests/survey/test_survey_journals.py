@@ -98,7 +98,7 @@ MORE, ANOTHER = "a larger --device-queries", "another folder with --out"
         ({"groups": None}, r"with --groups who \(a, b\), not without --groups"),
         ({"precision": 0.01}, "with --precision 0.005, not 0.01"),
         ({"device_queries": 99}, f"with --device-queries 100, not 99.*{MORE}"),
-        ({"time_limit": 5.0}, "without --time-limit, not with --time-limit 5: "),
+        ({"time_limit_seconds": 5.0}, "without --time-limit, not with --time-limit 5: "),
         ({"confidence": 0.9}, f"with --confidence 0.95, not 0.9.*{ANOTHER}"),
         ({"gates": ()}, f"with --gate rate<0.01, not without --gate.*{ANOTHER}"),
         ({"findings": 1}, "with --findings 50, not 1"),
@@ -121,7 +121,7 @@ def test_another_plan_is_refused_by_the_option(
     """More queries are advised only where they help."""
     with pytest.raises(UserError, match=said) as refused:
         resume_plan(journal, structs.replace(PLAN, **changes))
-    grows = changes.keys() <= {"precision", "device_queries", "time_limit"}
+    grows = changes.keys() <= {"precision", "device_queries", "time_limit_seconds"}
     assert (MORE in str(refused.value)) == grows
     assert noted_plan(journal) == PLAN
 
@@ -160,7 +160,7 @@ def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(
     resume_plan(journal, PLAN)
     said = "a smaller --precision or a larger --device-queries if more is wanted"
     with pytest.raises(UserError, match=rf"without --time-limit, not with --time-limit 9.*{said}"):
-        resume_plan(journal, structs.replace(PLAN, time_limit=9))
+        resume_plan(journal, structs.replace(PLAN, time_limit_seconds=9))
 
 
 def test_a_run_without_a_plan_is_no_survey(tmp_path: Path) -> None:

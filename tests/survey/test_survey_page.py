@@ -107,8 +107,8 @@ def test_all_parts_are_in_it(document: SurveyDocument, directory: RunDirectory) 
     assert len(titles) == len(cells) == 7
     for one, title in zip(cells, titles, strict=True):
         rate = one.rate
-        assert title.startswith(f"{one.name}: {percent(rate.estimate)}, interval")
-        assert f"{percent(rate.estimate)} {bounds(rate)}" in parsed.text
+        assert title.startswith(f"{one.name}: {percent(rate.value)}, interval")
+        assert f"{percent(rate.value)} {bounds(rate)}" in parsed.text
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_the_stored_inputs_of_the_worst_conditions_are_drawn(
     assert len(parsed.all("article")) == len(FINDINGS) - 1
     assert "severity 5" in parsed.text
     assert "yes → no" in parsed.text
-    (directory.path / run.findings[0].image).unlink()
+    (directory.path / run.findings[0].file).unlink()
     assert rendered(document, directory).text.count("its file is gone or damaged") == 1
 
 
@@ -208,9 +208,9 @@ def test_each_cell_of_the_map_has_its_rate_and_interval_in_its_place(
 def test_a_cell_of_the_map_is_exact_empty_or_not_shaded() -> None:
     """Where all was asked, where it was not surveyed, and where nothing deviates."""
     document = constructed_document()
-    exact = percent(document.unchanged.rate.estimate)
+    exact = percent(document.unchanged.rate.value)
     unchanged, first, _, *others = document.by_cell.slices
-    calm = (changed(one, deviation__estimate=0.0, deviation__low=0.0) for one in (first, *others))
+    calm = (changed(one, deviation__value=0.0, deviation__low=0.0) for one in (first, *others))
     alone, found = heat_tables(changed(document, by_cell__slices=(unchanged, *calm)))
     (cell,) = cells(alone.rows[0])
     assert (cell.text, cell.below) == (exact, "exact")
@@ -228,7 +228,7 @@ def test_labelled_inputs_have_rates_and_accuracy_of_each_arm_by_severity() -> No
     document = constructed_document()
     rates, accuracy = severity_charts(document)
     first, last = document.unchanged, document.by_severity.slices[-1]
-    shares = [percent(one.rate.estimate) for one in (first, last)]
+    shares = [percent(one.rate.value) for one in (first, last)]
     assert rates.words == "From {} of the unchanged inputs to {} under severity 5.".format(*shares)
     assert {"device", "by compression", "by kernels", "0", "1", "3", "5"} <= texts(rates)
     assert {"original", "twin", "device", "right"} <= texts(accuracy)
@@ -263,10 +263,10 @@ def test_no_axis_goes_beyond_all(monkeypatch: pytest.MonkeyPatch) -> None:
     unchanged, *severities = (
         changed(
             one,
-            deviation__estimate=1.0,
+            deviation__value=1.0,
             deviation__low=0.9,
             deviation__high=1.0,
-            accuracy__device__estimate=1.0,
+            accuracy__device__value=1.0,
             accuracy__device__low=1.0,
             accuracy__device__high=1.0,
         )

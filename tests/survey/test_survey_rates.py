@@ -105,7 +105,7 @@ def test_where_all_were_asked_rates_are_counts(facts: SurveyFacts, rates: Survey
             count = int((seen & chosen).sum())
             found = getattr(slice_, name)
             assert (found.items, found.asked, found.seen) == (items, items, count)
-            assert (found.estimate, found.low, found.high) == pytest.approx((count / items,) * 3)
+            assert (found.value, found.low, found.high) == pytest.approx((count / items,) * 3)
         strict = facts.compression & ~facts.compression_tied
         for share, seen in (
             (slice_.compression, facts.compression),
@@ -125,12 +125,12 @@ def test_accuracy_is_that_of_the_labelled_inputs(facts: SurveyFacts, rates: Surv
         original, twin, device = (float(flags[chosen].mean()) for flags in right)
         assert known(accuracy.original).share == pytest.approx(original)
         assert accuracy.twin.share == pytest.approx(twin)
-        assert accuracy.device.estimate == pytest.approx(device)
+        assert accuracy.device.value == pytest.approx(device)
         lost = int((facts.original_right & ~facts.device_right & chosen).sum())
         gained = int((facts.device_right & ~facts.original_right & chosen).sum())
         assert (accuracy.harmed.seen, accuracy.helped.seen) == (lost, gained)
-        change = accuracy.harmed.estimate - accuracy.helped.estimate
-        assert known(accuracy.drop).estimate == pytest.approx(change)
+        change = accuracy.harmed.value - accuracy.helped.value
+        assert known(accuracy.drop).value == pytest.approx(change)
         assert change == pytest.approx(original - device)
 
 
@@ -187,7 +187,7 @@ def test_a_sample_gives_intervals_around_the_truth(facts: SurveyFacts, rates: Su
     for one, truth in zip(all_slices(drawn), all_slices(rates), strict=True):
         for name in ("deviation", "kernel", "failed"):
             found, exact = getattr(one, name), getattr(truth, name)
-            assert found.low <= exact.estimate <= found.high
+            assert found.low <= exact.value <= found.high
             assert found.low < found.high
         assert one.compression == truth.compression
         assert one.asked == int((items_of(facts, one) & sample.asked).sum()) < one.items
@@ -211,10 +211,10 @@ def test_the_twin_foretells_compression_and_no_kernels(facts: SurveyFacts) -> No
     )
     sample = drawn_sample(quiet, 0.3)
     one = survey_rates(as_asked(quiet, sample), sample, 0.95).overall
-    assert known(one.deviation).estimate == known(one.compression).share
-    assert one.kernel.estimate == one.kernel.low == 0.0 < one.kernel.high
+    assert known(one.deviation).value == known(one.compression).share
+    assert one.kernel.value == one.kernel.low == 0.0 < one.kernel.high
     accuracy = known(one.accuracy)
-    assert accuracy.device.estimate == pytest.approx(accuracy.twin.share)
+    assert accuracy.device.value == pytest.approx(accuracy.twin.share)
 
 
 def test_what_a_device_harms_the_other_way_round_is_helped(
@@ -231,11 +231,11 @@ def test_without_an_original_kernels_alone_are_judged(facts: SurveyFacts) -> Non
     one, accuracy = rates.overall, accuracy_of(rates)
     assert one.deviation is one.deviation_strict is None
     assert one.compression is one.compression_strict is None
-    assert one.kernel.estimate > 0.0
+    assert one.kernel.value > 0.0
     assert (accuracy.original, accuracy.drop) == (None, None)
-    assert 0.0 < accuracy.device.estimate < accuracy.twin.share
-    lost = accuracy.twin.share - accuracy.device.estimate
-    assert accuracy.harmed.estimate - accuracy.helped.estimate == pytest.approx(lost)
+    assert 0.0 < accuracy.device.value < accuracy.twin.share
+    lost = accuracy.twin.share - accuracy.device.value
+    assert accuracy.harmed.value - accuracy.helped.value == pytest.approx(lost)
 
 
 def test_a_task_that_measures_distances_has_their_means(facts: SurveyFacts) -> None:
@@ -252,7 +252,7 @@ def test_a_task_that_measures_distances_has_their_means(facts: SurveyFacts) -> N
     lone = known(whole(without_original(unfailed)).overall.distance)
     assert lone.twin is None
     surveyed_alone = known(measured.device_distance)[measured.cell > 0]
-    assert known(lone.device).estimate == pytest.approx(np.nanmean(surveyed_alone))
+    assert known(lone.device).value == pytest.approx(np.nanmean(surveyed_alone))
 
 
 def test_distances_from_targets_are_means_over_the_items_that_have_them() -> None:
@@ -267,4 +267,4 @@ def test_distances_from_targets_are_means_over_the_items_that_have_them() -> Non
     some = known(accuracy_of(survey_rates(as_asked(facts, sample), sample, 0.95)).distance)
     assert some.twin == far.twin
     device = known(some.device)
-    assert device.low < known(far.device).estimate < device.high
+    assert device.low < known(far.device).value < device.high

@@ -117,7 +117,7 @@ def test_how_far_arms_are_from_targets_has_columns_of_its_own() -> None:
     row = dict(zip(table.header, table.rows[0], strict=True))
     far = known(known(measured.overall.accuracy).distance)
     assert row["mean IoU, original"] == f"{far.original:.4g}"
-    assert row["mean IoU, device"] == f"{known(far.device).estimate:.4g}"
+    assert row["mean IoU, device"] == f"{known(far.device).value:.4g}"
 
 
 def test_the_worst_slices_come_first_and_of_equal_rates_by_limits_and_counts(
@@ -125,7 +125,7 @@ def test_the_worst_slices_come_first_and_of_equal_rates_by_limits_and_counts(
 ) -> None:
     figures = [(0.1, 0.3, 1), (0.2, 0.3, 1), (0.1, 0.3, 2), (0.1, 0.4, 0), (0.1, 0.3, 2)]
     rate = known(document.overall.deviation)
-    rates = [replace(rate, estimate=one, high=high, seen=seen) for one, high, seen in figures]
+    rates = [replace(rate, value=one, high=high, seen=seen) for one, high, seen in figures]
     slices = [
         replace(document.overall, name=str(at), deviation=one) for at, one in enumerate(rates)
     ]
@@ -137,11 +137,11 @@ def test_groups_are_compared_by_rates_and_by_decisions() -> None:
     document = constructed_document(facts, drawn_sample(facts, 0.3))
     _, rates, decisions = group_tables(document)
     assert len(rates.rows) == len(decisions.rows) == 6
-    pairs = {f"{one.one} − {one.other}": one for one in known(document.groups).pairs}
-    sizes = [abs(pair.deviation.estimate) for pair in pairs.values()]
+    pairs = {f"{one.first} − {one.second}": one for one in known(document.groups).pairs}
+    sizes = [abs(pair.deviation.value) for pair in pairs.values()]
     for (name, deviation, drop), size in zip(rates.rows, sorted(sizes, reverse=True), strict=True):
         pair = pairs[str(name)]
-        assert abs(pair.deviation.estimate) == size
+        assert abs(pair.deviation.value) == size
         assert deviation == points(pair.deviation)
         assert drop == points(pair.accuracy_drop)
     for row in decisions.rows:
@@ -150,7 +150,7 @@ def test_groups_are_compared_by_rates_and_by_decisions() -> None:
         named = document.classes[gap.label]
         assert cells["AAOD, device"] == f"{interval(gap)} of {named}"
         exact = known(known(pairs[str(row[0])].spd).twin)
-        assert str(cells["SPD, twin"]).startswith(f"{percent(exact.estimate)} of ")
+        assert str(cells["SPD, twin"]).startswith(f"{percent(exact.value)} of ")
 
 
 def test_groups_and_baseline_are_absent_where_nothing_was_asked() -> None:
@@ -233,7 +233,7 @@ def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
 def test_of_many_classes_the_worst_are_listed() -> None:
     document = constructed_document(classes=tuple(f"class {n}" for n in range(12)))
     one = document.by_class.slices[0]
-    slices = (changed(one, label=n, deviation__estimate=n % 4 / 10) for n in range(12))
+    slices = (changed(one, label=n, deviation__value=n % 4 / 10) for n in range(12))
     document = changed(document, by_class__slices=tuple(slices))
     table = class_table(document)
     assert table.brief_title() == f"By class, the worst {WORST_CLASSES} of 12"
@@ -327,7 +327,7 @@ def test_each_slice_is_a_row_of_csv_with_its_figures(sampled: SurveyDocument) ->
     assert tuple(rows[0]) == COLUMNS
     overall = sampled.overall
     assert rows[0]["table"] == "overall"
-    assert float(rows[0]["deviation"]) == overall.rate.estimate
+    assert float(rows[0]["deviation"]) == overall.rate.value
     assert float(rows[0]["kernel_high"]) == overall.kernel.high
     assert int(rows[0]["failed_seen"]) == overall.failed.seen
     assert float(rows[0]["accuracy_drop_low"]) == known(known(overall.accuracy).drop).low
@@ -352,7 +352,7 @@ def test_how_far_arms_are_from_targets_is_beside_their_accuracy_in_csv() -> None
     facts = with_targets(constructed_facts())
     document = constructed_document(facts, drawn_sample(facts, 0.3))
     first, accuracy = csv_rows(document)[0], known(document.overall.accuracy)
-    assert float(first["accuracy_drop"]) == known(accuracy.drop).estimate
+    assert float(first["accuracy_drop"]) == known(accuracy.drop).value
     far = known(accuracy.distance)
     for name in ("original", "twin"):
         assert float(first[f"{name}_truth_distance"]) == getattr(far, name)
@@ -447,7 +447,7 @@ def test_the_rates_and_the_sentence_are_properties_of_junit(document: SurveyDocu
 def test_rare_events_are_properties_of_junit() -> None:
     said = properties(constructed_document(rare=RARE))
     assert "the device deviates on 0.015 % (0.010–0.022) of images" in said["rare events found"]
-    assert said["rare events estimate"] == "0.00015"
+    assert said["rare events value"] == "0.00015"
     assert said["rare events ceiling"] == "0.0021"
     assert said["rare events device queries"] == "2,011"
     assert not [name for name in said if "repetitions" in name]

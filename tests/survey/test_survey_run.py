@@ -174,7 +174,7 @@ def test_a_survey_that_goes_on_is_shown_from_where_it_was(survey: LaboratorySurv
 
 
 def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None:
-    survey.plan = {"time_limit": 1e-9}
+    survey.plan = {"time_limit_seconds": 1e-9}
     watching = StoppingObserver()
     document = survey.run("run", watching)
     assert document["stopped_by"] is None
@@ -250,7 +250,7 @@ def test_the_time_limit_does_not_count_what_the_host_does_before(
     clock = SimpleNamespace(monotonic=lambda: now() + passed[0])
     monkeypatch.setattr("edgeflare.campaign.campaign_context.time", clock)
     monkeypatch.setattr("edgeflare.survey.phases.host_phase.answers_by_arm", look)
-    survey.plan = {"time_limit": 900.0, "device_queries": 20}
+    survey.plan = {"time_limit_seconds": 900.0, "device_queries": 20}
     totals = survey.run("run")["totals"]
     assert totals["wall_seconds"] < 900.0 < totals["setup_seconds"]
     assert len(survey.device("run")) == 20

@@ -240,10 +240,10 @@ def test_the_method_promises_no_intervals_where_all_was_asked(document: SurveyDo
 
 
 FOUND = changed(
-    RARE, estimate=2.1e-5, low=1.2e-5, high=3.7e-5, ceiling=0.004, unseen_share=0.991,
+    RARE, value=2.1e-5, low=1.2e-5, high=3.7e-5, ceiling=0.004, unseen_share=0.991,
     device_queries=2013, host_queries=140000,
 )  # fmt: skip
-NONE_FOUND = changed(FOUND, estimate=0.0, low=0.0, high=0.0, unseen_share=1.0)
+NONE_FOUND = changed(FOUND, value=0.0, low=0.0, high=0.0, unseen_share=1.0)
 
 
 def test_rate_ceiling_and_cost_of_rare_events_are_said() -> None:
@@ -263,7 +263,7 @@ def test_where_nothing_rare_was_seen_nothing_is_promised() -> None:
 
 
 def test_a_rate_that_is_not_rare_is_said_to_be_none() -> None:
-    often = changed(FOUND, estimate=0.002, low=0.001, high=0.004)
+    often = changed(FOUND, value=0.002, low=0.001, high=0.004)
     *_, last = rare_sentences(constructed_document(rare=often))
     assert last.startswith("Above 0.10 % nothing is rare: the survey's own rate")
 

@@ -185,5 +185,5 @@ class ShownCheck:
     def said(self, document: CheckDocument) -> None:
         """Say what the answers come to, before anything else is looked into."""
         cause = find_cause(document.figures, document.gates)
-        found = "nothing speaks against it so far" if cause is None else cause.words
+        found = "nothing speaks against it so far" if cause is None else cause.sentence
         self.display.told(f"by the answers alone: {found}")

@@ -146,11 +146,11 @@ def search(  # noqa: PLR0913 - the options of the command
         limit=if_given(whole_number, "limit", limit, 1),
         first=if_given(whole_number, "first", first, 1),
         total_queries=if_given(whole_number, "total_queries", total_queries, 1),
-        total_time=total_time,
+        total_time_seconds=total_time,
         strengthen=default_strengthen(min_strength),
         shrink=whole_number("shrink", shrink, 0),
         min_strength=min_strength,
-        within=within if within == "default" else if_given(real_number, "within", within, 0.0),
+        within_db=within if within == "default" else if_given(real_number, "within", within, 0.0),
         operators=names_of("operators", operators),
     )
     path = if_given(path_of, "out", out) or new_folder(loaded.folder_name)

@@ -141,7 +141,7 @@ class CoverageInputs:
         """
         header = RunHeader.from_json(context.journal.about())
         found = sort_findings(context.journal, header)
-        findings = {finding.seed_id: finding.image for finding in found.findings}
+        findings = {finding.seed_id: finding.file for finding in found.findings}
         pool, plan = context.seeds, context.plan
         if findings and not plan.choice.takes_all and not pool.fixed:
             pool = opened.inputs.load(opened.pair.seeds, classes=opened.pair.classes)

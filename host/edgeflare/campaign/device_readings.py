@@ -42,8 +42,8 @@ class DeviceReadings:
     """What was seen of one device.
 
     Attributes:
-        temperatures: degrees Celsius by thermal zone, each as first, min, max and last.
-        frequencies: the same in MHz by core.
+        temperatures_celsius: by thermal zone, each as first, min, max and last.
+        frequencies_mhz: the same by core.
         canaries: how often its canary was asked, and with what result.
         pauses: how often it was left to cool.
         paused_seconds: seconds left to cool, in all.
@@ -51,8 +51,8 @@ class DeviceReadings:
 
     """
 
-    temperatures: dict[str, dict[str, float]] = field(default_factory=dict)
-    frequencies: dict[str, dict[str, float]] = field(default_factory=dict)
+    temperatures_celsius: dict[str, dict[str, float]] = field(default_factory=dict)
+    frequencies_mhz: dict[str, dict[str, float]] = field(default_factory=dict)
     canaries: dict[str, int] = field(default_factory=dict)
     pauses: int = 0
     paused_seconds: float = 0.0
@@ -61,9 +61,9 @@ class DeviceReadings:
     def add(self, state: Telemetry) -> None:
         """Add the state of a device."""
         for name, value in state.temperatures.items():
-            _add(self.temperatures, name, value)
+            _add(self.temperatures_celsius, name, value)
         for name, value in state.frequencies.items():
-            _add(self.frequencies, name, value)
+            _add(self.frequencies_mhz, name, value)
 
     def count_canary(self, repetition: str) -> None:
         """Count what a canary has answered."""
@@ -257,7 +257,7 @@ class Thermometer:
         """Return the zone that was hottest when the device was read last."""
         readings, profile = self._record.readings[index], self._record.devices[index].profile
         watched = _watched(
-            profile, {name: seen["last"] for name, seen in readings.temperatures.items()}
+            profile, {name: seen["last"] for name, seen in readings.temperatures_celsius.items()}
         )
         return max(watched, key=watched.__getitem__)
 

@@ -162,7 +162,7 @@ class HeldOut:
         values = np.ascontiguousarray(self.inputs.inputs)
         return {
             "path": os.path.abspath(self.path),
-            "images": len(self.inputs),
+            "inputs": len(self.inputs),
             "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
             "labels": None if labels is None else labels.tolist(),
             "targets": None if targets is None else targets.to_json(),

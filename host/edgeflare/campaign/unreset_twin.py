@@ -67,7 +67,7 @@ def _compared(
     known = [at for at, truth in enumerate(truths) if truth is not None]
     sides = {"with": reset, "without": unreset}
     return WithoutReset(
-        images=len(reset),
+        seeds=len(reset),
         changed=sum(answer.differs(other) for answer, other in zip(reset, unreset, strict=True)),
         labelled=len(known),
         right={

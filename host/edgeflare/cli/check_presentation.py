@@ -46,7 +46,7 @@ def check_suite(document: CheckDocument) -> Suite:
     """
     verdict = None
     if not document.passes:
-        verdict = JUnitFailure(document.sentence, document.verdict, document.next)
+        verdict = JUnitFailure(document.sentence, document.verdict, document.next_step)
     return Suite(
         command="check",
         name=document.pair,
@@ -54,8 +54,8 @@ def check_suite(document: CheckDocument) -> Suite:
             "edgeflare": document.edgeflare,
             "verdict": document.verdict,
             "sentence": document.sentence,
-            "next": document.next,
-            "asked": document.asked,
+            "next_step": document.next_step,
+            "plan": document.plan,
             **{
                 f"device {device.kernels.device.name}": device.kernels.device.provenance
                 for device in document.figures.devices
@@ -69,13 +69,13 @@ def check_suite(document: CheckDocument) -> Suite:
 def _cases(document: CheckDocument) -> Iterator[JUnitCase]:
     for gate in document.gates:
         interval = "" if gate.seen is None else f": {gate.seen.in_words()}"
-        said = [f"{gate.words}{interval}", f"limit {gate.limit:g}"]
-        if gate.decided_by is not None:
-            said.append(f"{gate.decided_by:,} inputs like these would decide it")
+        said = [f"{gate.sentence}{interval}", f"limit {gate.limit:g}"]
+        if gate.inputs_to_decide is not None:
+            said.append(f"{gate.inputs_to_decide:,} inputs like these would decide it")
         name, seen = f"gate {gate.title}", "; ".join(said)
         undecided = gate.state in ("open", "not checked")
-        if gate.state == "fail" or (undecided and document.asked.strict):
-            message = f"{gate.state}: {gate.words}" if undecided else gate.words
+        if gate.state == "fail" or (undecided and document.plan.strict):
+            message = f"{gate.state}: {gate.sentence}" if undecided else gate.sentence
             yield JUnitCase(name=name, failure=JUnitFailure(message, gate.name, seen))
         else:
             yield JUnitCase(name=name, skipped=f"{gate.state}: {seen}" if undecided else "")

@@ -167,7 +167,7 @@ def _bounds(
     before = asked_before(a_begun_run(folder.out) if is_matrix(device) else folder.out)
     return (
         before.models if models is None else models,
-        before.seconds if seconds is None else seconds,
+        before.time_limit_seconds if seconds is None else seconds,
     )
 
 

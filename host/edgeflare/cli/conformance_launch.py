@@ -230,7 +230,7 @@ def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> Conform
     if not (path / CONFORM_DOCUMENT).exists():
         return None
     document = read_conformance(directory)
-    if document.request != asked.request or document.interrupted_by is not None:
+    if document.plan != asked.request or document.interrupted_by is not None:
         return None
     require_same_run(path, requested_header(asked, profile))
     return document

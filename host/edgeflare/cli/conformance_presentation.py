@@ -66,7 +66,7 @@ def conform_suite(document: ConformDocument) -> Suite:
     for finding in document.findings:
         if finding.is_new:
             failing.setdefault((finding.operator, finding.type), []).append(finding)
-    names = dict.fromkeys([*document.request.cells, *failing])
+    names = dict.fromkeys([*document.plan.cells, *failing])
     return Suite(
         command="conform",
         name=document.device.name,
@@ -75,7 +75,7 @@ def conform_suite(document: ConformDocument) -> Suite:
             "conformance": headline(document),
             "coverage": coverage_sentence(document),
             "ended": ending_sentence(document),
-            "asked": asked_besides_cells(document),
+            "plan": asked_besides_cells(document),
             "host": msgspec.to_builtins(document.host),
             "device": msgspec.to_builtins(document.device),
         },

@@ -239,7 +239,7 @@ class _ExplanationsOfCall:
                 return explanation
             from edgeflare.cli.known_issue_listing import issue_of_operator  # noqa: PLC0415
 
-            issue = issue_of_operator(self._content, onset.operator, device.provenance)
+            issue = issue_of_operator(self._content, onset.operator_index, device.provenance)
             found = replace(explanation, issue=issue)
             return found if reduction is None else reduction.told(found)
 

@@ -82,7 +82,7 @@ def fleet_progress(folder: Path) -> Iterator[Callable[[FleetState], None]]:
             units, seeds = len(state.units), sum(unit.seeds for unit in state.searched)
             done = sum(unit.status == "done" for unit in state.units)
             found = sum(unit.found for unit in state.searched)
-            quarantined = sum(bool(place.quarantined) for place in state.places)
+            quarantined = sum(bool(place.quarantine_reason) for place in state.places)
             progress.update(
                 task,
                 description=f"{done} of {units} units"

@@ -153,7 +153,7 @@ def inspect(
     if on_fleet.fleet is not None:
         return add_on_fleet("inspect", run, device, on_fleet, (INSPECTION,))
     found = [
-        Found(entry.seed_id, past.directory.load_input(entry.image)) for entry in past.deviations
+        Found(entry.seed_id, past.directory.load_input(entry.file)) for entry in past.deviations
     ]
     profile = _profile(device, trust=trust)
     with as_ctrl_c(), observe(Console(stderr=True)) as observer, ExitStack() as stack:
@@ -230,7 +230,7 @@ def _scores(result: InspectionResult, behaviour: str) -> Table:
     for best in found:
         unit = "all units"
         if best.unit is not None:
-            unit = f"{result.layers[best.unit.layer].operator}:{best.unit.channel}"
+            unit = f"{result.layers[best.unit.layer].operator_index}:{best.unit.channel}"
         said = f"{best.score:.2f} {unit}" if best.beyond else "nothing"
         cells[best.hypothesis][best.measure] = said
     return Table(

@@ -38,7 +38,7 @@ class ModelReduction:
         onset = explanation.kernel_onset
         if explanation.verdict.name != "kernel" or onset.right_alone is None:
             return explanation
-        if (place := onset.right_alone.operator) not in self._found:
+        if (place := onset.right_alone.operator_index) not in self._found:
             self._found[place] = self._reduced(explanation)
         if (part := self._found[place]) is None:
             return explanation

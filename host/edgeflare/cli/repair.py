@@ -128,7 +128,7 @@ def repair(
         robustness=robustness,
         groups=_columns(groups),
         checkpoints=tuple(map(str, checkpoints or ())),
-        slice=slice_of,
+        slice_percent=slice_of,
         steps=steps,
         suspects=suspects,
         rounds=rounds,
@@ -306,7 +306,7 @@ def _search_again(
             past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
         )
     again = search_comparison(past.document, after)
-    write_document(out, structs.replace(document, again=again))
+    write_document(out, structs.replace(document, search=again))
     shown = Console()
     shown.print()
     print_section(shown, searched_again(again))

@@ -203,7 +203,7 @@ def require_learning_settings(
 
     """
     method = request.method
-    if request.slice is not None and method not in ("dare", "fmt"):
+    if request.slice_percent is not None and method not in ("dare", "fmt"):
         raise UserError("--slice is a setting of --method dare and fmt: name one, or leave it away")
     if method == "fmt" and not request.groups:
         raise UserError(

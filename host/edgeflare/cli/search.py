@@ -93,7 +93,7 @@ def search(
         ),
         rng_seed=rng_seed,
         total_queries=total_queries,
-        total_time=total_time,
+        total_time_seconds=total_time,
         ensemble=kernels,
         elsewhere=elsewhere,
         strengthen=default_strengthen(min_strength) if strengthen is None else strengthen,
@@ -101,7 +101,7 @@ def search(
         shrink_by=shrink_by,
         refine=refine,
         min_strength=min_strength,
-        within=read_within("--within", within),
+        within_db=read_within("--within", within),
         operators=read_operators(operators, [strategy]),
         coverage=read_thresholds("--coverage", coverage),
         seed_ids=selection.read_seed_ids(),
@@ -208,7 +208,7 @@ def _require_shareable(asked: RequestedSearch, devices: Sequence[str]) -> None:
         )
     if asked.screen_only or asked.screening is not None:
         raise UserError("--fleet makes and hands on the screening itself: leave it out")
-    if asked.plan.total_queries is not None or asked.plan.total_time is not None:
+    if asked.plan.total_queries is not None or asked.plan.total_time_seconds is not None:
         raise UserError(
             "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
             " know their share: bound each seed with --max-queries or --time-limit"

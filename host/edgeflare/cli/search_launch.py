@@ -196,7 +196,7 @@ def search_exit_code(document: RunDocument, fail_on: str, allow: float, beginnin
     ended_early = document.stopped_by == "total-time"
     if ended_early and fail_on != "none" and searched_nothing(document):
         raise UserError(
-            f"--total-time {document.plan.total_time:g} ended before the search from any of"
+            f"--total-time {document.plan.total_time_seconds:g} ended before the search from any of"
             f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
             " or fewer seeds with --limit"
         )

@@ -370,7 +370,7 @@ def make_plan(
         limit=choice.limit,
         first=choice.first,
         max_queries=limits.max_queries,
-        time_limit=limits.time_limit,
+        time_limit_seconds=limits.time_limit,
         max_linf=read_bound("--max-linf", bounds.max_linf),
         max_l2=read_bound("--max-l2", bounds.max_l2),
     )

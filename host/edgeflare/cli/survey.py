@@ -319,8 +319,8 @@ def _ends(survey: Survey, look: SurveyLook) -> Iterator[str]:
             f" sampling needs {look.plain_queries:,} queries for that at a rate of 5 %, and this"
             " fewer the better the twin foretells the device"
         )
-    if plan.time_limit is not None:
-        yield f"asked for {plan.time_limit:,g} s at most"
+    if plan.time_limit_seconds is not None:
+        yield f"asked for {plan.time_limit_seconds:,g} s at most"
 
 
 def _about(seconds: float) -> str:

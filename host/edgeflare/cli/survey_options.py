@@ -249,4 +249,5 @@ class SurveyEnds:
             UserError: --rare is missing.
 
         """
-        return SurveyBounds.asked(**asdict(self))
+        given = asdict(self)
+        return SurveyBounds.asked(time_limit_seconds=given.pop("time_limit"), **given)

@@ -235,7 +235,7 @@ def _row(
 def _interval(key: str, estimate: IntervalEstimate | None) -> dict[str, _Cell]:
     if estimate is None:
         return {}
-    figures = (estimate.estimate, estimate.low, estimate.high)
+    figures = (estimate.value, estimate.low, estimate.high)
     return {f"{key}{end}": figure for end, figure in zip(INTERVAL, figures, strict=True)}
 
 

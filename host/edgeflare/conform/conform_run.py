@@ -138,10 +138,16 @@ def run_conformance(
             *(drawn, rounds, request, ending, observer), _drawing_seconds(request)
         )
     smallest = SmallestModels(
-        rounds, _NotedShrinking(observer, rounds.clock), lambda: ending.has_come(request.seconds)
+        rounds,
+        _NotedShrinking(observer, rounds.clock),
+        lambda: ending.has_come(request.time_limit_seconds),
     )
     smallest.shrink(drawn.failing)
-    while request.graphs != "none" and stopped_by == "time" and ending.leaves(request.seconds):
+    while (
+        request.graphs != "none"
+        and stopped_by == "time"
+        and ending.leaves(request.time_limit_seconds)
+    ):
         before = len(drawn.failing)
         until = _drawing_again(request, rounds.clock.spent)
         stopped_by = _draw_graphs(drawn, rounds, request, ending, observer, until)
@@ -299,22 +305,24 @@ def _round_models(request: ConformRequest, sources: int) -> int:
     """Return how many models a round has, with a turn for each source, however few they are."""
     if request.models is None:
         return ROUND_MODELS
-    most = ROUND_MODELS if request.seconds is None else _SHORT_ROUND
+    most = ROUND_MODELS if request.time_limit_seconds is None else _SHORT_ROUND
     return min(most, -(-request.models // sources))
 
 
 def _drawing_seconds(request: ConformRequest) -> float | None:
     """Return when drawing ends, so that there is time for shrinking; None for no bound."""
-    if request.seconds is None:
+    if request.time_limit_seconds is None:
         return None
-    return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
+    return request.time_limit_seconds - min(
+        _SHRINKING_SHARE * request.time_limit_seconds, _SHRINKING_SECONDS
+    )
 
 
 def _drawing_again(request: ConformRequest, spent: float) -> float | None:
     """Return when drawing ends once more, where shrinking took less than was kept for it."""
-    if request.seconds is None:
+    if request.time_limit_seconds is None:
         return None
-    return spent + (1 - _SHRINKING_SHARE) * (request.seconds - spent)
+    return spent + (1 - _SHRINKING_SHARE) * (request.time_limit_seconds - spent)
 
 
 def _operators_seconds(request: ConformRequest) -> float | None:

@@ -187,7 +187,7 @@ def replay_findings(
     begin = time.monotonic()
     found = retried_findings(models, opened.arms)
     cells = {node.cell for stored in models for node in stored.draft.nodes}
-    asked = document.request
+    asked = document.plan
     request = ConformRequest(
         *(tuple(sorted(cells)), asked.drawing, "none", len(models), None, asked.rng_seed),
         model=asked.model,

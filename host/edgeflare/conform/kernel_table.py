@@ -120,7 +120,7 @@ class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
         type: the operator's type.
         models: how many were drawn.
         buckets: ranges of parameters that they cover.
-        of: how many there are.
+        buckets_total: how many there are.
         kernels: what a kernel set makes of the models that were run on it, by its column; a kernel
             set that was given all and is exact in all of them is left out.
 
@@ -130,7 +130,7 @@ class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     models: Count
     buckets: Count
-    of: Count
+    buckets_total: Count
     kernels: Mapping[str, KernelCell]
 
 
@@ -402,7 +402,7 @@ def _rows(
             type=cell[1],
             models=len(mine),
             buckets=len(covered),
-            of=sum(len(parameter.buckets) for parameter in cell_parameters(cell)),
+            buckets_total=sum(len(parameter.buckets) for parameter in cell_parameters(cell)),
             kernels={
                 name: _cell(seen, cell)
                 for name, seen in tried.items()

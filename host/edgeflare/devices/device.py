@@ -278,7 +278,7 @@ class Device:
     def _connect(self) -> None:
         with ExitStack() as stack:
             endpoint = stack.enter_context(self._transport)
-            delay_seconds = self.profile.link_delay_ms / 1000
+            delay_seconds = self.profile.link_delay_seconds
             connection = Connection(
                 self.profile.name,
                 endpoint,
@@ -344,7 +344,7 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         runtime_version=description.runtime.version,
         kernels=profile.kernels,
         threads=profile.threads,
-        link_delay_ms=profile.link_delay_ms,
+        link_delay_seconds=profile.link_delay_seconds,
         agent_version=description.agent_version,
         protocol=f"{protocol.major}.{protocol.minor}",
         delegate=profile.delegate,

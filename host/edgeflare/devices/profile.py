@@ -49,13 +49,13 @@ class Profile:
         python: an interpreter with a runtime that runs the agent, in place of the host's own or of
             a bundle.
         reservation: what is reserved while the device is open, as SYSTEM:PLACE; None for nothing.
-        link_delay_ms: emulated latency, added to each round trip of an emulated device.
+        link_delay_seconds: emulated latency, added to each round trip of an emulated device.
         runtime: the TFLite runtime of the bundle, as `edgeflare agent bundle --runtime` takes it.
         cpu: the core that is emulated, by its emulator's name for it.
         serial: the serial number by which the device is found; None for the only one attached.
         host: the host to connect to, or an alias for it, perhaps with user and port.
         cache: folder on the device that holds bundles and models; None for the transport's usual.
-        cache_limit_mb: megabytes that its models may take.
+        cache_limit_mib: MiB that its models may take.
         agent_device: what tells it from other devices of the same machine, each with an agent of
             its own; None for the only one there.
         address: host:port of an agent that somebody started.
@@ -86,13 +86,13 @@ class Profile:
     thermal_zones: tuple[str, ...] = ()
     python: str | None = None
     reservation: str | None = None
-    link_delay_ms: float = 0.0
+    link_delay_seconds: float = 0.0
     runtime: str = "litert"
     cpu: str | None = None
     serial: str | None = None
     host: str | None = None
     cache: str | None = None
-    cache_limit_mb: int = 1024
+    cache_limit_mib: int = 1024
     agent_device: str | None = None
     address: str | None = None
     tls_ca: Path | None = None

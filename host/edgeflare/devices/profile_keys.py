@@ -16,7 +16,7 @@ from edgeflare_protos.kernel_sets import KERNEL_SETS
 from edgeflare_protos.limits import (
     LEAST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUT_TIMEOUT_SECONDS,
-    MOST_STORE_MB,
+    MOST_STORE_MIB,
     MOST_THREADS,
     MOST_WARMUP,
 )
@@ -255,6 +255,6 @@ CACHE = ProfileKey(
     "cache", AcceptedValues("the absolute path of a folder on the device", _device_folder)
 )
 
-CACHE_LIMIT_MB = ProfileKey("cache_limit_mb", whole_number(1, MOST_STORE_MB), needs_trust=False)
+CACHE_LIMIT_MIB = ProfileKey("cache_limit_mib", whole_number(1, MOST_STORE_MIB), needs_trust=False)
 
 AGENT_DEVICE = ProfileKey("agent_device", text("a name"), needs_trust=False)

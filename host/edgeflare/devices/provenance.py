@@ -35,21 +35,21 @@ class Provenance:
         runtime_version: version of that package.
         kernels: the kernels that were asked for.
         threads: interpreter threads.
-        link_delay_ms: emulated latency; 0 unless the profile injects some.
+        link_delay_seconds: emulated latency; 0 unless the profile injects some.
         agent_version: the agent's own version.
         protocol: version of the wire protocol that the agent speaks, "major.minor".
-        delegated_nodes: nodes that a delegate really took of the model opened last, else None.
+        delegated_nodes: nodes that a delegate really took of the model opened last, else null.
         total_nodes: nodes of that model.
-        delegate: the library of the external delegate that was asked for, or None.
-        external_nodes: those of the delegated nodes that it really took; None where that is not
+        delegate: the library of the external delegate that was asked for, or null.
+        external_nodes: those of the delegated nodes that it really took; null where that is not
             known.
-        adapter: what the accelerator of the kernels computes on, as its driver says; None where
+        adapter: what the accelerator of the kernels computes on, as its driver says; null where
             there is none.
         precision: what that accelerator was asked to compute in, "fp16" or "fp32"; likewise.
         fallback: whether nodes that it does not take run on the CPU; likewise.
-        arena_bytes: size of the arena that the model opened last takes; None where its runtime has
+        arena_bytes: size of the arena that the model opened last takes; null where its runtime has
             none.
-        cache: the folder on the device where agent and models stay, or None where none do; one
+        cache: the folder on the device where agent and models stay, or null where none do; one
             that begins with `~/` is in the home there.
 
     """
@@ -67,7 +67,7 @@ class Provenance:
     runtime_version: str
     kernels: str
     threads: int
-    link_delay_ms: Number
+    link_delay_seconds: Number
     agent_version: str
     protocol: str
     delegated_nodes: Count | None = None

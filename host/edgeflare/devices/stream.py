@@ -1,9 +1,9 @@
 """One pipelined stream of batches to a session on the device: many under way, answered in order.
 
-A link whose items arrive late: the emulated latency of profiles with `link_delay_ms`. This is
-emulation, and provenance says so (`transport`, `link_delay_ms`): nothing but time is added. Every
-round trip takes the delay longer, all of it on the way there. As on a real slow link it is latency
-and not throughput: what was sent while another item was under way arrives right behind it.
+A link whose items arrive late: the emulated latency of profiles with `link_delay_seconds`. This is
+emulation, and provenance says so (`transport`, `link_delay_seconds`): nothing but time is added.
+Every round trip takes the delay longer, all of it on the way there. As on a real slow link it is
+latency and not throughput: what was sent while another item was under way arrives right behind it.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class ProbedArm:
                 if wanted.tobytes() != state[tensor].tobytes()
             ]
             if moved:
-                largest = max(moved, key=lambda moved_tensor: moved_tensor.max_real)
+                largest = max(moved, key=lambda moved_tensor: moved_tensor.max_error)
                 perturbation = perturbation or largest
             else:
                 seen[method] = {**given, **state}

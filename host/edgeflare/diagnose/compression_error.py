@@ -113,33 +113,33 @@ class CoarseLayer(LayerName):
     """A layer whose quantization is far from the best one with as many bits.
 
     Attributes:
-        operator: position in execution order; -1 for the model's input.
+        operator_index: position in execution order; -1 for the model's input.
         part: one of the operator's tensors.
         kind: way in which it is coarse.
         why: the figures that show it, as a sentence without its full stop.
-        advice: what to do about it.
+        next_step: what to do about it.
         share: share of the margin's error that a better quantization with as many bits takes away.
 
     """
 
-    operator: Annotated[int, msgspec.Meta(ge=-1)]
+    operator_index: Annotated[int, msgspec.Meta(ge=-1)]
     part: QuantizedPart
     kind: Kind
     why: str
-    advice: str
+    next_step: str
     share: Number
 
     @property
     def said(self) -> str:
         """All of it, in a sentence without its full stop."""
-        return f"{self} is coarse, {self.kind}: {self.why}; {self.advice}"
+        return f"{self} is coarse, {self.kind}: {self.why}; {self.next_step}"
 
 
 def coarse_layer(
     layer: LayerName, part: QuantizedPart, kind: Kind, why: str, share: float
 ) -> CoarseLayer:
     """Return a coarse layer with what helps against its kind."""
-    place = (layer.operator, layer.name, layer.tensor)
+    place = (layer.operator_index, layer.name, layer.tensor)
     return CoarseLayer(*place, part, kind, why, _ADVICE[kind], share)
 
 

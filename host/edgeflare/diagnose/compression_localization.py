@@ -158,14 +158,18 @@ class CompressionLocalizer:
         ]
         beyond = [layer for layer in layers if layer.beyond]
         margin, shares = self._margin(pairs, twin, real, read, wanted, noise, beyond)
-        layers = [replace(layer, margin_share=shares.get(layer.layer.operator)) for layer in layers]
+        layers = [
+            replace(layer, margin_share=shares.get(layer.layer.operator_index)) for layer in layers
+        ]
         beyond = [layer for layer in layers if layer.beyond]
         most = self._most_to_blame(beyond, twin, original)
         coarse: tuple[CoarseLayer, ...] = ()
         spread: tuple[LayerShare, ...] | None = ()
         if most is None and original is None:
             observed = Observed(twin, real, wanted, read)
-            coarse = self._coarse_search.find(observed, {layer.layer.operator for layer in beyond})
+            coarse = self._coarse_search.find(
+                observed, {layer.layer.operator_index for layer in beyond}
+            )
             spread = () if coarse else self._spread(observed, pairs)
         return CompressionError(
             beyond[0].layer if beyond else None,
@@ -195,10 +199,10 @@ class CompressionLocalizer:
         its = non_finite_onset(self._compressed, twin)
         if (
             its is not None
-            and its.operator is not None
+            and its.operator_index is not None
             and (original is None or original.kind != its.kind)
         ):
-            return layer_name(self._compressed, self._compressed.operators[its.operator])
+            return layer_name(self._compressed, self._compressed.operators[its.operator_index])
         if original is not None:
             return None
         largest = _most(beyond)
@@ -253,7 +257,7 @@ class CompressionLocalizer:
             (op, layer_name(self._compressed, self._compressed.operators[op])) for op in largest
         )
         return tuple(
-            LayerShare(layer.operator, layer.name, layer.tensor, shares[op])
+            LayerShare(layer.operator_index, layer.name, layer.tensor, shares[op])
             for op, layer in layers
             if shares[op] > 0
         )
@@ -411,7 +415,7 @@ class CompressionLocalizer:
         """
         if not beyond:
             return None, {}
-        asked = [layer.layer.operator for layer in beyond]
+        asked = [layer.layer.operator_index for layer in beyond]
         compressed_values = self._compressed_values(pairs, twin)
         outputs = {
             op: self._without_excess(op, self._output(op, twin), wanted[op], noise[op])
@@ -466,7 +470,7 @@ class CompressionLocalizer:
     ) -> dict[int, tuple[Real, Real]]:
         """Return the outputs of layers with the original's constants, and with wrong ones."""
         changed = [
-            layer.layer.operator
+            layer.layer.operator_index
             for layer in beyond
             if layer.constants is not None and layer.constants.beyond
         ]

@@ -99,7 +99,7 @@ class ExplainedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         seed_id: id of the seed that the finding came from.
-        image: path relative to the run directory.
+        file: path relative to the run directory.
         sha256: digest of the image's file.
         cause: cause from labels alone, as in run.json.
         device: name of the device that was asked.
@@ -115,7 +115,7 @@ class ExplainedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     seed_id: Count
-    image: str
+    file: str
     sha256: Sha256
     cause: Cause | None
     device: str

@@ -131,7 +131,7 @@ def explain(
         explainer = _Explainer(run, device, stack)
         for start in range(0, len(findings), _TOGETHER):
             some = findings[start : start + _TOGETHER]
-            images = np.stack([run.directory.load_input(entry.image) for entry in some])
+            images = np.stack([run.directory.load_input(entry.file) for entry in some])
             table = explainer.evidence(images, some)
             for at, (finding, evidence) in enumerate(zip(some, table, strict=True)):
                 yield explainer.explanation(finding, images[at : at + 1], evidence)

@@ -157,7 +157,7 @@ def explained_finding(explanation: Explanation) -> ExplainedFinding:
     )
     return ExplainedFinding(
         seed_id=finding.seed_id,
-        image=finding.image,
+        file=finding.file,
         sha256=finding.sha256,
         cause=finding.cause,
         device=explanation.device,
@@ -236,7 +236,7 @@ def compression_loss(error: CompressionError) -> CompressionLoss:
 def _layer_loss(error: LayerCompressionError) -> LayerLoss:
     layer, constants = error.layer, error.constants
     return LayerLoss(
-        layer.operator,
+        layer.operator_index,
         layer.name,
         layer.tensor,
         matched_by=error.matched_by,

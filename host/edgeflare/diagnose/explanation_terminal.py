@@ -199,9 +199,9 @@ def _layers(explanation: Explanation) -> Table:
     blamed = [
         layer for layer in (onset, most, *explanation.compression_error.coarse) if layer is not None
     ]
-    named = {layer.operator for layer in blamed}
-    totals = {layer.operator: layer for layer in explanation.kernel_onset.layers}
-    errors = {error.layer.operator: error for error in explanation.compression_error.layers}
+    named = {layer.operator_index for layer in blamed}
+    totals = {layer.operator_index: layer for layer in explanation.kernel_onset.layers}
+    errors = {error.layer.operator_index: error for error in explanation.compression_error.layers}
     names = {at: error.layer for at, error in errors.items()} | totals
     rows = []
     for operator in sorted(names):
@@ -265,19 +265,19 @@ def _above(value: float, limit: float) -> str:
 def _in_units(explanation: Explanation) -> bool:
     """Whether differences of device and twin are counted in units; if not, they are real values."""
     totals = [layer.total for layer in explanation.kernel_onset.layers if layer.total is not None]
-    return not totals or any(total.max_units is not None for total in totals)
+    return not totals or any(total.max_error_steps is not None for total in totals)
 
 
 def _apart(found: Difference | None, *, units: bool) -> str:
     """Return a difference; in a network that is counted in units, name what is not."""
     if found is None:
         return ""
-    if not units or found.max_real == 0:
-        return in_digits(found.max_real, ".2g")
+    if not units or found.max_error == 0:
+        return in_digits(found.max_error, ".2g")
     return (
-        f"{in_digits(found.max_real, '.2g')} real"
-        if found.max_units is None
-        else f"{found.max_units:.0f}"
+        f"{in_digits(found.max_error, '.2g')} real"
+        if found.max_error_steps is None
+        else f"{found.max_error_steps:.0f}"
     )
 
 

@@ -73,7 +73,7 @@ def follows_from(shown: Difference, computed: Difference) -> bool:
         computed: difference of the device's tensor from what the twin makes of the device's inputs.
 
     """
-    return not computed.parted or computed.rms_real <= _NEAR * shown.rms_real
+    return not computed.parted or computed.rmse <= _NEAR * shown.rmse
 
 
 def where_hidden(graph: Graph, hidden: Collection[int], onset: int | None) -> str:

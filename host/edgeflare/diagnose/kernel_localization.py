@@ -153,7 +153,7 @@ class KernelLocalizer:
         found: KernelOnset,
     ) -> dict[Arm, NonFiniteOnset | None]:
         """Return where values that are not finite begin; what the device hides does not count."""
-        hidden = {layer.operator for layer in found.layers if layer.hidden}
+        hidden = {layer.operator_index for layer in found.layers if layer.hidden}
         shown = {
             tensor: values
             for tensor, values in device.state.items()
@@ -235,7 +235,7 @@ class KernelLocalizer:
                     difference(self._graph.tensors[t], twin_state[t], device_state[t])
                     for t in device_state
                 ),
-                key=lambda layer: (layer.parted, layer.max_real),
+                key=lambda layer: (layer.parted, layer.max_error),
             )
             for at, (twin_state, device_state) in seen.items()
         }
@@ -355,7 +355,7 @@ class KernelLocalizer:
             difference(self._graph.tensors[tensor], twin_state[tensor], device_state[tensor])
             for tensor in operator.outputs
         ]
-        return max(differences, key=lambda found: (found.parted, found.max_real))
+        return max(differences, key=lambda found: (found.parted, found.max_error))
 
     def _parted(self, twin_state: State, device_state: State) -> bool:
         return any(

@@ -27,21 +27,21 @@ class Difference:
     """The difference of a tensor's values from those that are expected.
 
     Attributes:
-        max_units: largest difference in quantization units; null for tensors that are not
+        max_error_steps: largest difference in quantization units; null for tensors that are not
             quantized.
-        max_real: largest difference of the real values.
+        max_error: largest difference of the real values.
         cosine: cosine of the angle between the two, as vectors; 1 where both are zeros.
         snr_db: signal to noise in decibels; null where the two are equal.
-        rms_real: root mean square of the difference of the real values.
+        rmse: root mean square of the difference of the real values.
         parted: whether they differ, and by more than the order of summing explains.
 
     """
 
-    max_units: Amount | None
-    max_real: Amount
+    max_error_steps: Amount | None
+    max_error: Amount
     cosine: Annotated[float, msgspec.Meta(ge=-1, le=1)]
     snr_db: float | None
-    rms_real: Amount
+    rmse: Amount
     parted: bool
 
 
@@ -102,19 +102,23 @@ class LayerName:
     """The name of a layer, which is an operator of the network, as reports show it.
 
     Attributes:
-        operator: position in execution order.
+        operator_index: position in execution order.
         name: the operator, as CONV_2D; a custom operator's own name.
         tensor: name of the first tensor that it puts out; empty where that or the tensor is
             missing.
 
     """
 
-    operator: Count
+    operator_index: Count
     name: str
     tensor: str
 
     def __str__(self) -> str:
-        return "the input" if self.operator < 0 else f"{self.name} (operator {self.operator})"
+        return (
+            "the input"
+            if self.operator_index < 0
+            else f"{self.name} (operator {self.operator_index})"
+        )
 
 
 def layer_name(graph: Graph, operator: GraphOp) -> LayerName:
@@ -194,8 +198,8 @@ class KernelOnset:
     @property
     def right_alone(self) -> LayerName | None:
         """The layer where device and twin begin to differ, if none of all differs by itself."""
-        own = {layer.operator: layer.own for layer in self.layers if layer.own is not None}
-        if self.onset is None or self.onset.operator not in own:
+        own = {layer.operator_index: layer.own for layer in self.layers if layer.own is not None}
+        if self.onset is None or self.onset.operator_index not in own:
             return None
         return None if any(difference.parted for difference in own.values()) else self.onset
 
@@ -217,7 +221,7 @@ class KernelOnset:
         equal = any(
             layer.total is not None and not layer.total.parted
             for layer in self.layers
-            if self.onset is None or layer.operator < self.onset.operator
+            if self.onset is None or layer.operator_index < self.onset.operator_index
         )
         if equal and (self.onset is not None or self.layers[-1].hidden):
             return True
@@ -230,8 +234,10 @@ def layer_difference(
     """Return how much device and twin differ behind a layer, by what was observed of it."""
     new_share = None
     if total is not None and own is not None:
-        new_share = min(1.0, own.rms_real / total.rms_real) if total.rms_real else 0.0
-    return LayerDifference(layer.operator, layer.name, layer.tensor, total, own, new_share, hidden)
+        new_share = min(1.0, own.rmse / total.rmse) if total.rmse else 0.0
+    return LayerDifference(
+        layer.operator_index, layer.name, layer.tensor, total, own, new_share, hidden
+    )
 
 
 LARGEST_DB = 999.0

@@ -55,8 +55,8 @@ class Disagreement:
 
     Attributes:
         rate: share of the seeds on which their labels differ.
-        classes: share of the classes, by the first arm's labels, with at least one such seed; 0 of
-            values, which have no classes.
+        class_share: share of the classes, by the first arm's labels, with at least one such seed; 0
+            of values, which have no classes.
         varied: whether the second arm tells the seeds apart: no label is given to nearly all.
         distance: mean over the seeds of the total variation between their probabilities, 0 to 1; of
             values, of their distance over the tolerance, at most 1 of each seed; of texts, objects
@@ -69,7 +69,7 @@ class Disagreement:
     """
 
     rate: Share
-    classes: Share
+    class_share: Share
     varied: bool
     distance: Annotated[float, msgspec.Meta(ge=0, le=1.000001)] = 0.0
     explained: str | None = None
@@ -78,7 +78,7 @@ class Disagreement:
     @property
     def large(self) -> bool:
         """Whether the labels differ on many seeds of nearly all classes."""
-        return self.rate >= LARGE and self.classes >= UNIFORM and self.varied
+        return self.rate >= LARGE and self.class_share >= UNIFORM and self.varied
 
 
 def disagreement(
@@ -90,7 +90,7 @@ def disagreement(
     commonest = max(list(second).count(label) for label in set(second))
     return Disagreement(
         rate=len(differing) / len(pairs),
-        classes=len(set(differing)) / len(set(first)),
+        class_share=len(set(differing)) / len(set(first)),
         varied=commonest < _NEARLY_ALL * len(pairs),
         distance=round(_distance(*probabilities), 9),
     )
@@ -101,7 +101,7 @@ def disagreement_of_values(first: Sequence[Answer], second: Sequence[Answer]) ->
     pairs = list(zip(first, second, strict=True))
     return Disagreement(
         rate=sum(answer.differs(other) for answer, other in pairs) / len(pairs),
-        classes=0.0,
+        class_share=0.0,
         varied=any(answer.differs(second[0]) for answer in second[1:]),
         distance=round(float(np.mean([_distance_of_values(*pair) for pair in pairs])), 9),
     )

@@ -214,7 +214,7 @@ class UnitRuns:
         self._under_way[unit.name] = _UnderWay(unit, place, attempt, shown)
         self._place(place).unit = unit.name
         order = AttemptOrder(
-            campaign=self.state.campaign,
+            campaign=self.state.fingerprint,
             unit=unit.name,
             number=number,
             command=unit.command,
@@ -247,7 +247,7 @@ class UnitRuns:
             return
         del self._under_way[ended.unit]
         shown, place = one.of, self._place(one.place)
-        one.shown.seconds = self._now() - one.shown.began
+        one.shown.seconds = self._now() - one.shown.began_seconds
         place.busy_seconds += one.shown.seconds
         place.unit = ""
         shown.status = "waiting"
@@ -262,7 +262,7 @@ class UnitRuns:
         if ended.refused:
             self._waiting.append(running.unit)
             running.shown.outcome = f"refused ({ended.why})"
-            place.quarantined = ended.why
+            place.quarantine_reason = ended.why
             self._refusing.add(place.place)
             return
         running.shown.outcome = f"lost ({ended.why})"
@@ -330,7 +330,7 @@ class UnitRuns:
     def _count_failure(self, place: PlaceState, why: str) -> None:
         place.failures += 1
         if place.failures >= (LAST_FAILURES if self._is_last(place) else FAILURES):
-            place.quarantined = why
+            place.quarantine_reason = why
 
     def _is_last(self, state: PlaceState) -> bool:
         """Whether no other device could do a unit that has not failed yet."""
@@ -368,7 +368,7 @@ class UnitRuns:
             return
         self.state.seconds = now
         for running in self._under_way.values():
-            running.shown.seconds = now - running.shown.began
+            running.shown.seconds = now - running.shown.began_seconds
         self.folder.show(self.state)
         self.shown(self.state)
         ended = self._now()
@@ -382,9 +382,9 @@ class UnitRuns:
 
     def _why_none(self) -> str:
         why = [
-            f"{place.place}: {place.quarantined}"
+            f"{place.place}: {place.quarantine_reason}"
             for place in self.state.places
-            if place.quarantined
+            if place.quarantine_reason
         ]
         down = sorted({place.host for place in self.state.places if place.away})
         return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (

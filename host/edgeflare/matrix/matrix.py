@@ -193,9 +193,9 @@ def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
         past = PastRun.open(path)
         for entry in past.suite:
             past.files(entry)
-            stored = past.directory.load_input(entry.image)
+            stored = past.directory.load_input(entry.file)
             trigger = StoredTrigger(
-                name, entry.image, entry.seed_id, entry.sha256, stored, entry.distortion.l2 == 0.0
+                name, entry.file, entry.seed_id, entry.sha256, stored, entry.distortion.l2 == 0.0
             )
             found.setdefault((entry.seed_id, entry.sha256), trigger)
     return sorted(found.values(), key=lambda other: (other.seed_id, other.run))

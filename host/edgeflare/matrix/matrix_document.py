@@ -94,7 +94,7 @@ class DeviatingInput(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run: the run directory that has it.
-        image: path of its file in the run directory.
+        file: path of its file in the run directory.
         seed_id: id of the seed that it came from.
         sha256: SHA-256 of the file.
         deviating: kernel sets by name.
@@ -103,7 +103,7 @@ class DeviatingInput(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     run: str
-    image: str
+    file: str
     seed_id: Count
     sha256: str
     deviating: tuple[str, ...]
@@ -136,7 +136,7 @@ def matrix_document(matrix: Matrix) -> MatrixDocument:
         inputs=tuple(
             DeviatingInput(
                 run=trigger.run,
-                image=trigger.image,
+                file=trigger.image,
                 seed_id=trigger.seed_id,
                 sha256=trigger.sha256,
                 deviating=tuple(said.deviating),

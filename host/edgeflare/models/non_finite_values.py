@@ -25,24 +25,24 @@ class NonFiniteOnset:
 
     Attributes:
         kind: what they are; NaN where there are both.
-        operator: position of the first operator that puts them out and is given none; null where
-            that is not known, or the model is given them.
+        operator_index: position of the first operator that puts them out and is given none; null
+            where that is not known, or the model is given them.
         name: name of that operator, such as "MUL"; empty where there is none.
         source: what they come from, such as a constant; the end of a sentence.
 
     """
 
     kind: NonFinite
-    operator: Count | None
+    operator_index: Count | None
     name: str
     source: str
 
     @property
     def place(self) -> str:
         """Where they begin, in words."""
-        if self.operator is None:
+        if self.operator_index is None:
             return self.source
-        return f"it begins in {self.name} (operator {self.operator}), {self.source}"
+        return f"it begins in {self.name} (operator {self.operator_index}), {self.source}"
 
 
 def non_finite_kind(arrays: Iterable[Values]) -> NonFinite | None:

@@ -111,13 +111,13 @@ class Variable(msgspec.Struct, frozen=True):
     Attributes:
         name: name of its tensor, or of the resource.
         operator: name of the operator that writes it.
-        index: position of that operator in its graph.
+        operator_index: position of that operator in its graph.
 
     """
 
     name: str
     operator: str
-    index: Count
+    operator_index: Count
 
 
 _Variables = Annotated[tuple[Variable, ...], msgspec.Meta(min_length=1)]

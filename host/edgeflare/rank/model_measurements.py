@@ -71,14 +71,14 @@ class ModelMeasurements:
 
     Attributes:
         size_bytes: size of the file.
-        latency_ms: median time of one input on the device, as its agent measures it.
+        latency_seconds: median time of one input on the device, as its agent measures it.
         timed_runs: number of runs for that median.
         labelled: answers to the labelled set; None where none was named.
 
     """
 
     size_bytes: Count
-    latency_ms: Amount
+    latency_seconds: Amount
     timed_runs: Count
     labelled: Labelled | None
 
@@ -239,7 +239,7 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
             len(seconds) >= LEAST_RUNS and sum(seconds) > TIMED_SECONDS
         ):
             seconds.append(session.submit(one).result().busy_seconds)
-    return median(seconds) * 1000.0, len(seconds)
+    return median(seconds), len(seconds)
 
 
 def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:

@@ -29,13 +29,13 @@ class CorrectCounts:
     """How often both models were right on labelled images.
 
     Attributes:
-        images: those with a label or a target that both answered.
+        inputs: those with a label or a target that both answered.
         original: those on which the original was right.
         compressed: those on which the compressed model, on its device, was right.
 
     """
 
-    images: Count
+    inputs: Count
     original: Count
     compressed: Count
 

@@ -80,7 +80,7 @@ class RankDocument(
         edgeflare: version that wrote the document.
         strategy: the search strategy of all runs.
         rng_seeds: run seeds; each model has a run with each.
-        budget: the most queries of one search.
+        max_queries: the most queries of one search.
         plan: what each run was asked beside that, as in run.json.
         seeds: number of the seeds.
         shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
@@ -93,7 +93,7 @@ class RankDocument(
     edgeflare: str
     strategy: str
     rng_seeds: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
-    budget: CountFromOne
+    max_queries: CountFromOne
     plan: Mapping[str, Any]
     seeds: Count
     shared_seeds: Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
@@ -128,7 +128,7 @@ def write_ranking(
         edgeflare=__version__,
         strategy=grid.plan.strategy,
         rng_seeds=tuple(grid.rng_seeds),
-        budget=grid.plan.max_queries,
+        max_queries=grid.plan.max_queries,
         plan=plan,
         seeds=ranking.seeds,
         shared_seeds=ranking.shared_seeds,

@@ -22,18 +22,18 @@ _LEGEND = (
 )
 
 _COLUMNS: Mapping[str, Callable[[Ranked], str]] = {
-    "#": lambda model: str(model.place),
+    "#": lambda model: str(model.rank),
     "model": lambda model: model.name,
     "mean queries": lambda model: show_estimate(model.mean_queries),
     "area": lambda model: show_estimate(model.area),
-    "found %": lambda model: show_estimate(model.success, 100.0),
+    "found %": lambda model: show_estimate(model.success_rate, 100.0),
     "seeds dev. %": lambda model: show_estimate(model.deviation_rate, 100.0),
     "seeds right %": lambda model: show_estimate(model.seed_accuracy, 100.0),
     "set dev. %": lambda model: show_estimate(model.labelled_deviation_rate, 100.0),
     "set right %": lambda model: show_estimate(model.labelled_accuracy, 100.0),
     "strength": lambda model: show_number(model.median_strength),
     "KB": lambda model: show_number(model.size_bytes / 1000),
-    "ms": lambda model: show_number(model.latency_ms),
+    "ms": lambda model: show_number(model.latency_seconds * 1000.0),
 }
 _MISSED_LEAST = (
     *("strength", "seeds right %", "seeds dev. %", "set right %", "set dev. %", "found %"),
@@ -85,7 +85,7 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
 
 
 def _first(ranking: Ranking, strategy: str) -> str:
-    best = [model for model in ranking.models if model.place == 1]
+    best = [model for model in ranking.models if model.rank == 1]
     names = _list([model.name for model in best])
     seeds = count_of(len(ranking.shared_seeds), "seed")
     basis = f"by {strategy}, on the {seeds} on which all of them agree"
@@ -213,8 +213,8 @@ def _accuracy(ranking: Ranking) -> Iterator[str]:
     ):
         known = [right for right in rights if right is not None]
         if len(known) == len(models):
-            shares = [right.compressed / right.images for right in known]
-            images = known[0].images
+            shares = [right.compressed / right.inputs for right in known]
+            images = known[0].inputs
             original = known[0].original / images
             yield (
                 f"Accuracy on the {images:,} {what.format('s' * (images != 1))}: "
@@ -275,7 +275,8 @@ def _unfound(ranking: Ranking) -> Iterator[str]:
         if not model.findings:
             yield (
                 f"Nothing was found on {model.name}: with 95 % confidence at most "
-                f"{model.success.high:.1%} of such seeds lead to a deviation within the budget."
+                f"{model.success_rate.high:.1%} of such seeds lead to a deviation within the"
+                " budget."
             )
 
 

@@ -173,39 +173,39 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: what reports call it.
-        place: 1 and one for each model that takes significantly more queries.
+        rank: 1 and one for each model that takes significantly more queries.
         compressed: path of the file.
         sha256: digest of the file.
         size_bytes: size of the file.
-        latency_ms: median time of one input on the device.
+        latency_seconds: median time of one input on the device.
         timed_runs: runs that it is the median of.
         deviating_seeds: seeds that deviate themselves.
         deviation_rate: their share of all seeds.
         tied_seeds: deviating seeds on which the labels differ by a tie alone.
-        seed_accuracy: on the labelled seeds; None where there are none.
+        seed_accuracy: on the labelled seeds; null where there are none.
         right: what that is made of.
-        labelled: images of the labelled set; None where none was named.
+        labelled: images of the labelled set; null where none was named.
         labelled_accuracy: on them.
         labelled_right: what that is made of.
         labelled_deviation_rate: share of them on which the labels differ.
         labelled_tied: labelled images on which they differ by a tie alone.
         searches: searches from the shared seeds.
         findings: those that ended in a verified finding.
-        success: their share.
+        success_rate: their share.
         mean_queries: restricted mean: a search that found nothing counts with the whole budget.
         area: under the curve of the share of all seeds that have a deviating input within a
-            distance, 0 to 1, less is better; None where findings were not shrunk.
+            distance, 0 to 1, less is better; null where findings were not shrunk.
         median_strength: strength of all findings, before they were shrunk.
         cut_by_time: searches that the time limit ended before the budget.
 
     """
 
     name: str
-    place: CountFromOne
+    rank: CountFromOne
     compressed: str
     sha256: Sha256
     size_bytes: Count
-    latency_ms: Amount
+    latency_seconds: Amount
     timed_runs: CountFromOne
     deviating_seeds: Count
     deviation_rate: Estimate
@@ -219,7 +219,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     labelled_tied: Count | None
     searches: Count
     findings: Count
-    success: Estimate
+    success_rate: Estimate
     mean_queries: Estimate
     area: Estimate | None
     median_strength: float | None
@@ -301,11 +301,11 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
     deviating = len(searched.seeds) - len(searched.searched)
     return Ranked(
         name=pair.name,
-        place=place,
+        rank=place,
         compressed=str(pair.compressed),
         sha256=pair.model_hashes().compressed,
         size_bytes=measured.size_bytes,
-        latency_ms=measured.latency_ms,
+        latency_seconds=measured.latency_seconds,
         timed_runs=measured.timed_runs,
         deviating_seeds=deviating,
         deviation_rate=_certain(_share(deviating, len(searched.seeds))),
@@ -321,7 +321,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         labelled_tied=None if labelled is None else labelled.tied,
         searches=found.size,
         findings=int(np.isfinite(found).sum()),
-        success=_success(found),
+        success_rate=_success(found),
         mean_queries=_certain(mean(needed)),
         area=None if searched.rises is None else mean(searched.rises),
         median_strength=median(searched.strengths) if searched.strengths else None,
@@ -330,7 +330,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
 
 
 def _accuracy(right: CorrectCounts | None) -> Estimate | None:
-    return None if right is None else _share(right.compressed, right.images)
+    return None if right is None else _share(right.compressed, right.inputs)
 
 
 def _share(hits: int, trials: int) -> Estimate | None:

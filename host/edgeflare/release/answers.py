@@ -214,15 +214,15 @@ def data_figures(answers: Answers) -> DataFigures:
     return DataFigures(
         source=opened.pair.seeds.name,
         inputs=len(answers.evaluated),
-        of=len(opened.seeds),
+        available=len(opened.seeds),
         labelled=len(known),
         reference=answers.reference,
         right=sum(is_right(*own) for own in known) if known else None,
         different=len({_content(answers, seed_id) for seed_id in answers.seed_ids}),
         classes=classes,
-        of_classes=of_classes,
-        by_guessing=_by_guessing(known),
-        alike=_alike(its),
+        task_classes=of_classes,
+        guessing_accuracy=_by_guessing(known),
+        commonest_share=_alike(its),
         label_order=next((order for order in orders if order.first == "labels"), None),
     )
 

@@ -68,7 +68,7 @@ def _ended_otherwise(
 
 
 def _place(gate: CheckGate, document: CheckDocument) -> tuple[str, int]:
-    devices = document.asked.devices
+    devices = document.plan.devices
     return gate.name, devices.index(gate.device) if gate.device in devices else -1
 
 
@@ -80,9 +80,12 @@ def comparison_table(documents: Mapping[str, CheckDocument]) -> Table:
         ("verdict", *(document.verdict for document in given)),
         (
             "cause",
-            *(_UNKNOWN if document.cause is None else document.cause.words for document in given),
+            *(
+                _UNKNOWN if document.cause is None else document.cause.sentence
+                for document in given
+            ),
         ),
-        ("devices", *(", ".join(document.asked.devices) for document in given)),
+        ("devices", *(", ".join(document.plan.devices) for document in given)),
         ("inputs", *(_inputs(document) for document in given)),
         *(
             (_name(name, at, given), *(_state(document, name, at) for document in given))
@@ -128,7 +131,7 @@ def _changed(device: DeviceFigures) -> str:
 
 def _sqnr(device: DeviceFigures) -> str:
     found = [output.compression for output in device.outputs if output.compression is not None]
-    known = [error.sqnr_db for error in found if error.sqnr_db is not None]
+    known = [error.snr_db for error in found if error.snr_db is not None]
     return f"{min(known):.1f} dB" if known else _UNKNOWN
 
 
@@ -139,7 +142,7 @@ def _bytes(document: CheckDocument) -> str:
 
 def _milliseconds(document: CheckDocument) -> str:
     known = [cost.compressed for cost in document.figures.costs if cost.compressed is not None]
-    return ", ".join(significant(1e3 * time.median) for time in known) or _UNKNOWN
+    return ", ".join(significant(1e3 * time.median_seconds) for time in known) or _UNKNOWN
 
 
 def _near(document: CheckDocument) -> str:
@@ -155,7 +158,7 @@ def _placed(document: CheckDocument) -> Iterator[tuple[CheckGate, int]]:
 
 
 def _name(name: str, at: int, given: Sequence[CheckDocument]) -> str:
-    several = any(len(document.asked.devices) > 1 for document in given)
+    several = any(len(document.plan.devices) > 1 for document in given)
     return f"{name} ({at + 1})" if several and at >= 0 else name
 
 
@@ -197,8 +200,8 @@ def _not_alike(first: CheckDocument, last: CheckDocument) -> Iterator[str]:
     for its, gate in _ended_otherwise(first, last):
         if "not checked" in (its.state, gate.state):
             yield f"{gate.title} was {its.state}, and is {gate.state}"
-    for name in dict.fromkeys((*first.asked.gates, *last.asked.gates)):
-        one, other = first.asked.gates.get(name), last.asked.gates.get(name)
+    for name in dict.fromkeys((*first.plan.gates, *last.plan.gates)):
+        one, other = first.plan.gates.get(name), last.plan.gates.get(name)
         if one != other:
             yield f"the limit of {name} was {_limit(one)}, and is {_limit(other)}"
 

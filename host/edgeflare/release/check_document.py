@@ -37,8 +37,8 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
         limit: how many of the inputs are asked, at most; null for 10,000.
         gates: the limits, by the names of the gates.
         strict: whether each gate has to be decided for a model to ship.
-        budget: seconds that the check may take.
-        inputs: whether the inputs that are looked into are kept, to be shown.
+        time_limit_seconds: seconds that the check may take.
+        keep_inputs: whether the inputs that are looked into are kept, to be shown.
         near: whether inputs near to them are searched for.
         mend: whether a repair is tried where the file is to blame.
 
@@ -50,8 +50,8 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: Annotated[CountFromOne | None, Option("--limit", more="larger")]
     gates: Annotated[dict[str, Amount], Option("--gate", _written)]
     strict: bool
-    budget: Annotated[Amount, Option("--budget", more="longer")]
-    inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
+    time_limit_seconds: Annotated[Amount, Option("--budget", more="longer")]
+    keep_inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
     near: Annotated[bool, Option("--no-near", lambda near: None if near else "")]
     mend: bool
 
@@ -64,17 +64,17 @@ class CheckDocument(
     Attributes:
         verdict: whether the model may ship.
         sentence: why, without its full stop.
-        next: what to do now, likewise.
+        next_step: what to do now, likewise.
         cause: what is wrong; null where nothing was found.
-        as_the_host: whether the devices compute the file as the host does, as far as the inputs
-            tell.
+        devices_match_host: whether the devices compute the file as the host does, as far as the
+            inputs tell.
         gates: how the limits for a release ended.
         sections: what was looked into, and how that ended.
         figures: all that was measured.
         edgeflare: version of EdgeFlare that wrote this.
         pair: name of the pair.
         interface: what its models take and give; null where inputs are drawn.
-        asked: what was asked.
+        plan: what was asked.
         stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm,
             infrastructure, or killed, which it is while it is under way; null where nothing did.
         seconds: duration of the check in seconds.
@@ -84,16 +84,16 @@ class CheckDocument(
 
     verdict: Name
     sentence: str
-    next: str
+    next_step: str
     cause: Cause | None
-    as_the_host: bool
+    devices_match_host: bool
     gates: tuple[CheckGate, ...]
     sections: tuple[CheckSection, ...]
     figures: CheckFigures
     edgeflare: str
     pair: str
     interface: InterfaceDescription | None
-    asked: CheckRequest
+    plan: CheckRequest
     stopped_by: StoppedBy | None
     seconds: Amount
     notes: tuple[str, ...]
@@ -101,7 +101,7 @@ class CheckDocument(
     @property
     def shown_sections(self) -> list[CheckSection]:
         """The sections that people are shown: that of a repair where it is spoken of."""
-        mend = self.asked.mend
+        mend = self.plan.mend
         return [
             section
             for section in self.sections
@@ -111,7 +111,7 @@ class CheckDocument(
     @property
     def passes(self) -> bool:
         """Whether nothing speaks against the model, or the device where that alone is judged."""
-        alone = self.asked.about == "device" and self.as_the_host
+        alone = self.plan.about == "device" and self.devices_match_host
         return self.verdict == "ship" or (self.verdict == "undecided" and alone)
 
 

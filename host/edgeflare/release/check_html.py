@@ -78,7 +78,7 @@ def _of_conditions(document: CheckDocument) -> Iterator[Chart]:
     from edgeflare.release.field_chart import field_chart  # noqa: PLC0415 - needs an extra
 
     known = document.figures.field
-    chart = None if known is None else field_chart(known, document.asked.gates.get("field-loss"))
+    chart = None if known is None else field_chart(known, document.plan.gates.get("field-loss"))
     if chart is not None:
         yield chart
 

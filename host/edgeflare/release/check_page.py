@@ -64,11 +64,11 @@ def check_page(
     return Page(
         kind="EdgeFlare check",
         name=document.pair,
-        on=", ".join(document.asked.devices),
+        on=", ".join(document.plan.devices),
         question=f"May {document.pair} ship?",
         mark="pass" if document.passes else _MARKS[document.verdict],
         lead=_lead(document),
-        words=[*_evidence(document), f"Next: {document.next}.", *_command(document)],
+        words=[*_evidence(document), f"Next: {document.next_step}.", *_command(document)],
         warnings=[*_stopped(document), *_not_done(document)],
         sections=[
             Section(
@@ -105,8 +105,8 @@ def check_page(
 
 def _lead(document: CheckDocument) -> str:
     cause = document.cause
-    said = document.sentence if cause is None else cause.words
-    if document.asked.about == "device" and document.as_the_host:
+    said = document.sentence if cause is None else cause.sentence
+    if document.plan.about == "device" and document.devices_match_host:
         return said
     return f"{_WORDS[document.verdict]}. {said}"
 
@@ -152,7 +152,7 @@ def _sections(document: CheckDocument) -> Table:
         (
             shown_section.name,
             STATES[shown_section.state],
-            shown_section.words.partition(";")[0] if passes else shown_section.words,
+            shown_section.sentence.partition(";")[0] if passes else shown_section.sentence,
         )
         for shown_section in document.shown_sections
         for passes in [shown_section.state == "pass"]
@@ -172,15 +172,19 @@ _BRIEF_SECTION: Final = 53
 
 def gates_table(document: CheckDocument) -> Table:
     """Return how the gates of a check ended, the worst first."""
-    several = len(document.asked.devices) > 1
+    several = len(document.plan.devices) > 1
     rows: list[Row] = [
         (
             gate.name,
             *([TableCell(shortened(gate.device, _DEVICE), gate.device)] if several else []),
             _OF_GATES[gate.state],
-            gate.words if gate.seen is None else gate.seen.in_words(),
+            gate.sentence if gate.seen is None else gate.seen.in_words(),
             f"{gate.limit:g}",
-            *([] if several else ["" if gate.decided_by is None else f"{gate.decided_by:,}"]),
+            *(
+                []
+                if several
+                else ["" if gate.inputs_to_decide is None else f"{gate.inputs_to_decide:,}"]
+            ),
         )
         for gate in _worst_first(document.gates)
     ]
@@ -202,13 +206,13 @@ def gates_table(document: CheckDocument) -> Table:
 
 def _rounded_up(document: CheckDocument) -> str:
     """Return which gates are within their limits by an input more, in a sentence; or nothing."""
-    several = len(document.asked.devices) > 1
+    several = len(document.plan.devices) > 1
     given = [
         f"{gate.title if several else gate.name} ({gate.allowed})"
         for gate in document.gates
         if gate.allowed
     ]
-    if document.asked.strict or not given:
+    if document.plan.strict or not given:
         return ""
     return f"Within the limit since that is rounded up to whole inputs: {', '.join(given)}."
 

@@ -107,7 +107,7 @@ class CheckFolder:
         def same() -> None:
             if not (path / CHECK_DOCUMENT).is_file():
                 raise UserError(f"{path} holds no check to go on with: leave --resume away")
-            begun = load_check(path / CHECK_DOCUMENT).asked
+            begun = load_check(path / CHECK_DOCUMENT).plan
             if begun.fingerprint != request.fingerprint:
                 raise UserError(
                     f"{path} was begun with another pair, or other inputs or models in it: check"
@@ -115,7 +115,9 @@ class CheckFolder:
                 )
             if request.mend:  # a check that was begun without may be gone on with for that
                 begun = replace(begun, mend=True)
-            own = replace(begun, budget=request.budget)  # each time has its own
+            own = replace(
+                begun, time_limit_seconds=request.time_limit_seconds
+            )  # each time has its own
             require_same_request(own, request, path)
 
         stack.enter_context(CHECKED.take(path, same))
@@ -284,7 +286,7 @@ def _measure(record: CheckRecord) -> None:
             look_into_layers(record, other, about_the_file=False)
         why_not = why_not_mended(record, first)
         if request.mend and why_not != "":
-            record.until = request.budget  # no repair needs a part of it
+            record.until = request.time_limit_seconds  # no repair needs a part of it
         for compressed in opened:
             try_operators(record, compressed.devices[0], compressed.pair.executed)
         search_near(record, first)
@@ -355,5 +357,5 @@ def planned_check(check: PairCheck) -> list[str]:
 
 
 def _mending(check: PairCheck) -> str:
-    seconds = check.request.budget
+    seconds = check.request.time_limit_seconds
     return f"where the file is to blame, a repair at equal cost, until {seconds:.0f} s"

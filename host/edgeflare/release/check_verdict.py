@@ -156,11 +156,11 @@ def _after_shipping(
 
 def _undecided_gate(gate: CheckGate) -> str:
     if gate.state == "not checked":
-        return f"{gate.name} could not be checked: {gate.words}"
+        return f"{gate.name} could not be checked: {gate.sentence}"
     seen = gate.seen
     interval = "" if seen is None else f" ({seen.value:.2%}, {seen.low:.2%} to {seen.high:.2%})"
     return (
-        f"So few inputs do not decide {gate.name}: {gate.words}{interval}, and the limit is"
+        f"So few inputs do not decide {gate.name}: {gate.sentence}{interval}, and the limit is"
         f" {gate.limit:.2%}"
     )
 
@@ -211,8 +211,8 @@ def _mending(figures: CheckFigures) -> str:
 
 def _by_cause(cause: Cause, otherwise: str = "") -> ShipVerdict:
     name: Name = "undecided" if cause.rule in UNDECIDED else "do-not-ship"
-    sentence = f"{cause.words}; {cause.evidence}" if cause.evidence else cause.words
-    what = f"{cause.next}; or {otherwise}" if otherwise else cause.next
+    sentence = f"{cause.sentence}; {cause.evidence}" if cause.evidence else cause.sentence
+    what = f"{cause.next_step}; or {otherwise}" if otherwise else cause.next_step
     return ShipVerdict(name=name, sentence=sentence, next=what, cause=cause)
 
 
@@ -241,9 +241,9 @@ def computes_as_the_host(
 
 
 def _more(gate: CheckGate) -> str:
-    if gate.decided_by is None:
+    if gate.inputs_to_decide is None:
         return f"give more inputs, to decide {gate.name}"
-    return f"{count_of(gate.decided_by, 'input')} like these would decide {gate.name}"
+    return f"{count_of(gate.inputs_to_decide, 'input')} like these would decide {gate.name}"
 
 
 def _seen(figures: CheckFigures) -> str:

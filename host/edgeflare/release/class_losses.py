@@ -40,7 +40,7 @@ def class_losses(
             inputs=max(len(its), flow.left),
             left=flow.left,
             came=flow.came,
-            p=flow.p,
+            p_corrected=flow.p_corrected,
             harmed_elsewhere=_counted(answers, harmed - its),
             helped_elsewhere=_counted(answers, helped - its),
         )

@@ -56,5 +56,5 @@ def cell_rows(cells: Sequence[FieldCell]) -> Iterator[tuple[str, ...]]:
             f"{its.helped:,}",
             f"{loss.value:.2%}",
             f"{loss.low:.2%} to {loss.high:.2%}",
-            f"{cell.p:.2g}" if cell.severity else "–",
+            f"{cell.p_corrected:.2g}" if cell.severity else "–",
         )

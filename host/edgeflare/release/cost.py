@@ -122,7 +122,7 @@ def _summed_up(seconds: list[float]) -> InferenceTime | None:
     first, *warm = seconds
     return InferenceTime(
         inferences=len(warm),
-        first=first,
-        median=median(warm),
-        high=float(np.quantile(warm, _HIGH)),
+        first_seconds=first,
+        median_seconds=median(warm),
+        high_seconds=float(np.quantile(warm, _HIGH)),
     )

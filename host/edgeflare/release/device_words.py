@@ -80,7 +80,7 @@ _FAR_DB: Final = 30.0
 
 def _far(variant: InvocationVariant) -> bool:
     """Whether outputs differ by more than rounding, where nobody knows what they decide."""
-    return variant.changed is None and variant.sqnr_db is not None and variant.sqnr_db < _FAR_DB
+    return variant.changed is None and variant.snr_db is not None and variant.snr_db < _FAR_DB
 
 
 def _otherwise(variant: InvocationVariant) -> str:
@@ -88,7 +88,7 @@ def _otherwise(variant: InvocationVariant) -> str:
     if variant.failed:
         return f"has no answer to {variant.failed} of {variant.inputs} inputs {variant.way}"
     if variant.changed is None:
-        return f"has outputs {variant.way} that are {variant.sqnr_db:.0f} dB from those one by one"
+        return f"has outputs {variant.way} that are {variant.snr_db:.0f} dB from those one by one"
     return f"decides {variant.changed} of {variant.inputs} inputs otherwise {variant.way}"
 
 

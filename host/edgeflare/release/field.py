@@ -201,7 +201,7 @@ def _cell(condition: str, severity: int, truths: Truths, given: Sequence[_Answer
         severity=severity,
         right=sum(map(is_right, first, right)),
         changes=changes_between(first, device, right),
-        p=1.0,
+        p_corrected=1.0,
     )
 
 
@@ -210,7 +210,7 @@ def _judged(found: Sequence[FieldCell], clean: FieldCell) -> FieldFigures:
     least = _WORKS * clean.right / clean.changes.inputs
     working = [cell for cell in found if cell.right >= least * cell.changes.inputs]
     tests = holm([sign_test(cell.changes.helped, cell.changes.harmed) for cell in working])
-    judged = [replace(cell, p=p) for cell, p in zip(working, tests, strict=True)]
+    judged = [replace(cell, p_corrected=p) for cell, p in zip(working, tests, strict=True)]
     judged.sort(key=lambda cell: cell.net, reverse=True)
     return FieldFigures(
         inputs=clean.changes.inputs,

@@ -62,7 +62,7 @@ def file_figures(pair: Pair) -> FileFigures:
         original_bytes=None if file is None else file.stat().st_size,
         compressed_bytes=pair.compressed.stat().st_size,
         faults=tuple(faults),
-        remarks=tuple(
+        notes=tuple(
             f"no operator of the {model} reads its input {name}"
             for model, names in (
                 ("original", unread.get("original", ())),
@@ -109,9 +109,9 @@ def _unread(name: str) -> FileFault:
     return FileFault(
         kind="unread input",
         place=name,
-        words=f"no operator of the compressed model reads its input {name}: what is given there"
+        sentence=f"no operator of the compressed model reads its input {name}: what is given there"
         " changes nothing",
-        advice=f"export the model with {name} connected, and not as a constant",
+        next_step=f"export the model with {name} connected, and not as a constant",
     )
 
 
@@ -122,16 +122,16 @@ def _of_layers(compressed: Graph, original: Graph) -> Iterator[FileFault]:
             yield FileFault(
                 kind="options",
                 place=name,
-                words=f"{name} is not the original's operator: {'; '.join(map(str, others))}",
-                advice="convert the model anew, and hold both graphs side by side",
+                sentence=f"{name} is not the original's operator: {'; '.join(map(str, others))}",
+                next_step="convert the model anew, and hold both graphs side by side",
             )
         for mine, its in constants_in_pairs(compressed, op, original, theirs):
             if _flushed(compressed, mine, original, its):
                 yield FileFault(
                     kind="flushed constant",
                     place=name,
-                    words=f"a constant of {name} became 0, which half precision cannot hold",
-                    advice=f"keep {name} in float32, or enlarge the constant",
+                    sentence=f"a constant of {name} became 0, which half precision cannot hold",
+                    next_step=f"keep {name} in float32, or enlarge the constant",
                 )
 
 
@@ -172,9 +172,9 @@ def _of_states(graph: Graph, state: Mapping[str, str]) -> Iterator[FileFault]:
         yield FileFault(
             kind="raw state" if _unlike(one, other, _GROSS * (high - low)) else "state scale",
             place=given,
-            words=f"the state {made} comes out with {_scale(other)}, and goes in as {given} with"
+            sentence=f"the state {made} comes out with {_scale(other)}, and goes in as {given} with"
             f" {_scale(one)}: handed on as it is, it is another state",
-            advice="hand it on as real values, or quantize both with one scale",
+            next_step="hand it on as real values, or quantize both with one scale",
         )
 
 
@@ -194,9 +194,9 @@ def _of_copies(graph: Graph) -> Iterator[FileFault]:
             yield FileFault(
                 kind="copied scale",
                 place=name,
-                words=f"{name} copies numbers with {_scale(read)}, and as {made.name} they"
+                sentence=f"{name} copies numbers with {_scale(read)}, and as {made.name} they"
                 f" are read with {_scale(made)}",
-                advice="put a QUANTIZE there, or give both tensors one scale",
+                next_step="put a QUANTIZE there, or give both tensors one scale",
             )
 
 

@@ -140,9 +140,9 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
         limit: the largest value that passes.
         state: how it ended.
         seen: the figure that it is about; null where that is not known.
-        words: what was seen, a sentence without its full stop.
-        decided_by: how many inputs like these would decide it; null where it is decided, or none
-            would.
+        sentence: what was seen, a sentence without its full stop.
+        inputs_to_decide: how many inputs like these would decide it; null where it is decided, or
+            none would.
 
     """
 
@@ -151,8 +151,8 @@ class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
     limit: Amount
     state: State
     seen: ShareEstimate | None
-    words: str
-    decided_by: Count | None = None
+    sentence: str
+    inputs_to_decide: Count | None = None
 
     @property
     def title(self) -> str:
@@ -219,7 +219,7 @@ def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[Che
             limit=limit,
             state="fail" if why else "pass",
             seen=None,
-            words=why or _as_on_host(name, device),
+            sentence=why or _as_on_host(name, device),
         )
 
 
@@ -233,7 +233,7 @@ def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
     if figures.file is None and figures.layers is None:
         return _not_checked("faults", "", limit, "neither the files nor their layers were seen")
     found = counted_faults(figures)
-    words = found[0].words if found else "no fault of the file shows in its decisions"
+    words = found[0].sentence if found else "no fault of the file shows in its decisions"
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     return CheckGate(
         name="faults",
@@ -241,7 +241,7 @@ def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:
         limit=limit,
         state="fail" if len(found) > limit else "pass",
         seen=None,
-        words=f"{words}{more}",
+        sentence=f"{words}{more}",
     )
 
 
@@ -259,7 +259,7 @@ def _field_gate(figures: CheckFigures, limit: float) -> CheckGate:
         limit=limit,
         state="fail" if lost else "pass",
         seen=None,
-        words=_of_cell(*(lost or (known, known.ranked[0]))),
+        sentence=_of_cell(*(lost or (known, known.ranked[0]))),
     )
 
 
@@ -272,7 +272,7 @@ def _of_cell(known: FieldFigures, cell: FieldCell) -> str:
 
 def _not_checked(name: str, device: str, limit: float, why: str) -> CheckGate:
     return CheckGate(
-        name=name, device=device, limit=limit, state="not checked", seen=None, words=why
+        name=name, device=device, limit=limit, state="not checked", seen=None, sentence=why
     )
 
 
@@ -285,7 +285,7 @@ def _failures(name: str, limit: float, device: DeviceFigures) -> CheckGate:
         limit=limit,
         state="fail" if failed > limit else "pass",
         seen=None,
-        words=f"{failed} of {known.inputs} inputs without a finite answer",
+        sentence=f"{failed} of {known.inputs} inputs without a finite answer",
     )
 
 
@@ -351,7 +351,7 @@ def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
             limit=limit,
             state="pass",
             seen=None,
-            words="no class is lost significantly",
+            sentence="no class is lost significantly",
         )
     return CheckGate(
         name=name,
@@ -359,8 +359,8 @@ def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
         limit=limit,
         state="fail" if worst.share > limit else "pass",
         seen=paired_difference(worst.left, worst.came, worst.inputs),
-        words=f"{worst.name} is lost on {worst.left} of {worst.inputs} inputs, and won on"
-        f" {worst.came} others (p = {worst.p:.2g})",
+        sentence=f"{worst.name} is lost on {worst.left} of {worst.inputs} inputs, and won on"
+        f" {worst.came} others (p = {worst.p_corrected:.2g})",
     )
 
 
@@ -389,8 +389,8 @@ def _by_interval(
         limit=limit,
         state=state,
         seen=seen,
-        words=words,
-        decided_by=inputs_to_decide(at, limit) if state == "open" else None,
+        sentence=words,
+        inputs_to_decide=inputs_to_decide(at, limit) if state == "open" else None,
     )
 
 
@@ -425,5 +425,5 @@ def _row(gate: CheckGate) -> dict[str, object]:
         "low": None if seen is None else seen.low,
         "high": None if seen is None else seen.high,
         "inputs": None if seen is None else seen.inputs,
-        "words": gate.words,
+        "words": gate.sentence,
     }

@@ -111,17 +111,17 @@ def _otherwise_in_whole(device: DrawnFigures, layers: SeenLayers | None) -> Iter
             continue  # items that depend on each other may be the model's own doing
         if way.failed:
             yield f"it has no answer to {way.failed} of {way.inputs} inputs {way.way}"
-        if way.sqnr_db is not None and way.sqnr_db < _LEAST_DB:
-            yield f"its outputs {way.way} are {way.sqnr_db:.0f} dB from those one by one"
+        if way.snr_db is not None and way.snr_db < _LEAST_DB:
+            yield f"its outputs {way.way} are {way.snr_db:.0f} dB from those one by one"
     for output in device.outputs:
         if output.constant and not output.constant_on_host:
             yield f"it puts out the same as {output.output} for all inputs"
         seen = layers is not None and device.device.name in layers.on_device
         error = None if seen else output.error
-        if error is not None and error.sqnr_db is not None and error.sqnr_db < _LEAST_DB:
+        if error is not None and error.snr_db is not None and error.snr_db < _LEAST_DB:
             yield (
-                f"its output {output.output} is {error.sqnr_db:.0f} dB from the host's, by up to"
-                f" {significant(error.largest)}"
+                f"its output {output.output} is {error.snr_db:.0f} dB from the host's, by up to"
+                f" {significant(error.max_error)}"
             )
 
 

@@ -209,7 +209,7 @@ def _compared(
         failed=len(failed),
         others=len(others),
         changed=len(changed) if pairs else None,
-        sqnr_db=min(_decibels(before, now, both), default=None),
+        snr_db=min(_decibels(before, now, both), default=None),
     )
 
 
@@ -230,5 +230,5 @@ def _decibels(before: ReadOutputs, now: ReadOutputs, places: Sequence[int]) -> I
         ):
             sums.add(values, other)
         figures = sums.figures()
-        if figures is not None and figures.sqnr_db is not None:
-            yield figures.sqnr_db
+        if figures is not None and figures.snr_db is not None:
+            yield figures.snr_db

@@ -113,7 +113,7 @@ def layer_figures(
             sensitive="; ".join(said_of_compression(table)),
             worst=tuple(_worst(table)),
             explained=tuple(
-                ExplainedChanges(words=words, inputs=inputs) for words, inputs in counts
+                ExplainedChanges(description=words, inputs=inputs) for words, inputs in counts
             ),
             on_device={} if table.device is None else {table.device.name: wrong},
             together=together_on_device(table),
@@ -147,16 +147,16 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
         yield FileFault(
             kind="not finite",
             place=str(layer.layer),
-            words=f"{layer.layer} is the first layer that is not finite on one side alone",
-            advice=f"keep {layer.layer} in float32, or change what it computes",
+            sentence=f"{layer.layer} is the first layer that is not finite on one side alone",
+            next_step=f"keep {layer.layer} in float32, or change what it computes",
         )
     for layer in table.faulty():
         wrapped = layer.constants is not None and layer.constants.overflows
         yield FileFault(
             kind="overflow" if wrapped else "constants",
             place=str(layer.layer),
-            words=f"a constant of {layer.layer} is off by {constants_in_words(layer)}",
-            advice="enlarge the scale of these channels' weights, so that the bias fits"
+            sentence=f"a constant of {layer.layer} is off by {constants_in_words(layer)}",
+            next_step="enlarge the scale of these channels' weights, so that the bias fits"
             if wrapped
             else "convert the model anew from this original",
         )
@@ -165,10 +165,10 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
         yield FileFault(
             kind="input range",
             place="input",
-            words=f"the compressed model's input holds {significant(known.low)} to"
+            sentence=f"the compressed model's input holds {significant(known.low)} to"
             f" {significant(known.high)}, and {known.below + known.above:.0%} of the values that"
             " the original is given lie beyond",
-            advice="calibrate again with inputs that are preprocessed as the pair says",
+            next_step="calibrate again with inputs that are preprocessed as the pair says",
         )
 
 
@@ -194,8 +194,8 @@ def _coarse_layers(causes: Sequence[CompressionError]) -> list[FileFault]:
                 FileFault(
                     kind="cut off" if layer.kind == "saturated" else "coarse",
                     place=str(layer),
-                    words=f"{layer} is quantized coarsely ({layer.kind}): {layer.why}",
-                    advice=layer.advice,
+                    sentence=f"{layer} is quantized coarsely ({layer.kind}): {layer.why}",
+                    next_step=layer.next_step,
                 )
             )
     often = sorted(found.values(), key=len, reverse=True)

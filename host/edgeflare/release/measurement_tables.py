@@ -85,7 +85,10 @@ def _costs(document: CheckDocument) -> Table:
         (
             cost.device,
             which,
-            *(significant(1e3 * seconds) for seconds in (time.median, time.high, time.first)),
+            *(
+                significant(1e3 * seconds)
+                for seconds in (time.median_seconds, time.high_seconds, time.first_seconds)
+            ),
             "–" if cost.ratio is None else f"{cost.ratio[0]:.2f}",
             "–" if cost.ratio is None else f"{cost.ratio[1]:.2f} to {cost.ratio[2]:.2f}",
             "–" if cost.worker_bytes is None else f"{cost.worker_bytes / 2**20:.0f}",
@@ -161,7 +164,7 @@ def _drawn(document: CheckDocument) -> Table:
             *(("–",) * 5 if output.error is None else _figures(output.error)),
             f"{output.not_finite}",
             "yes" if output.constant else "no",
-            f"{output.railed:.1%}",
+            f"{output.share_at_limits:.1%}",
         )
         for figures in document.figures.drawn
         for output in figures.outputs
@@ -246,10 +249,10 @@ def _figures(found: LayerError) -> tuple[str, ...]:
         return ("0", *("–",) * 4)
     return (
         str(found.inputs),
-        "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}",
+        "equal" if found.snr_db is None else f"{found.snr_db:.1f}",
         number(found.cosine, 5),
         significant(found.rmse, 4),
-        significant(found.largest, 4),
+        significant(found.max_error, 4),
     )
 
 
@@ -292,7 +295,7 @@ def _sensitive(document: CheckDocument) -> Table:
 def _explained(document: CheckDocument) -> Table:
     layers = document.figures.layers
     rows = [
-        (explained_changes.words, f"{explained_changes.inputs}")
+        (explained_changes.description, f"{explained_changes.inputs}")
         for explained_changes in (() if layers is None else layers.explained)
     ]
     return Table(title="To blame for changed inputs", header=("what", "inputs"), rows=rows)
@@ -300,7 +303,8 @@ def _explained(document: CheckDocument) -> Table:
 
 def _faults(document: CheckDocument) -> Block:
     rows = [
-        (fault.place, fault.kind, fault.words, fault.advice) for fault in document.figures.faults
+        (fault.place, fault.kind, fault.sentence, fault.next_step)
+        for fault in document.figures.faults
     ]
     return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)
 

@@ -100,7 +100,7 @@ def figures_of(document: RepairDocument) -> MendFigures:
 
 def _deviating(sets: Sequence[SetJudgement]) -> MendedInputs:
     return MendedInputs(
-        inputs=sum(input_set.after.asked - input_set.after.failed for input_set in sets),
+        inputs=sum(input_set.after.inputs - input_set.after.failed for input_set in sets),
         before=sum(input_set.before.deviating for input_set in sets),
         after=sum(input_set.after.deviating for input_set in sets),
         mended=sum(input_set.mended for input_set in sets),

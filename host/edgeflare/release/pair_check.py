@@ -77,16 +77,16 @@ class PairCheck:
         return CheckDocument(
             verdict=verdict.name,
             sentence=verdict.sentence,
-            next=verdict.next,
+            next_step=verdict.next,
             cause=verdict.cause,
-            as_the_host=computes_as_the_host(figures, gates, verdict.cause, known.devices),
+            devices_match_host=computes_as_the_host(figures, gates, verdict.cause, known.devices),
             gates=gates,
             sections=sections_of(figures, gates, verdict.cause, self.named),
             figures=figures,
             edgeflare=__version__,
             pair=self.pair.name,
             interface=None if self.draws else self.pair.interface.described(),
-            asked=known,
+            plan=known,
             stopped_by=stopped_by,
             seconds=round(self.before + time.monotonic() - self.began, 3),
             notes=(*self.pair.notes, *self._taken(figures)),
@@ -94,7 +94,7 @@ class PairCheck:
 
     def _taken(self, figures: CheckFigures) -> tuple[str, ...]:
         """Return a note where as many inputs were taken as are without a limit of the user's."""
-        if self.request.limit or figures.data is None or figures.data.of < MOST_INPUTS:
+        if self.request.limit or figures.data is None or figures.data.available < MOST_INPUTS:
             return ()
         return (f"at most {MOST_INPUTS:,} inputs are taken; --limit takes another number",)
 
@@ -106,7 +106,7 @@ class PairCheck:
     @property
     def seconds_to_measure(self) -> float:
         """The part of the budget in which all is measured; a repair has what is left of it."""
-        return (_MEASURED if self.request.mend else 1.0) * self.request.budget
+        return (_MEASURED if self.request.mend else 1.0) * self.request.time_limit_seconds
 
     def stopped(
         self, seconds: float, interrupt: Interrupt, cut: Callable[[], None]
@@ -166,8 +166,8 @@ def check_request(  # noqa: PLR0913 - what users may ask
         limit=limit,
         gates=dict(gates),
         strict=strict,
-        budget=budget,
-        inputs=inputs,
+        time_limit_seconds=budget,
+        keep_inputs=inputs,
         near=near and inputs,
         mend=mend,
     )

@@ -342,7 +342,7 @@ def _output(tensor: Tensor, wanted: NDArray[np.float64], got: NDArray[np.float64
         not_finite_alone=int((odd & ~odd_there).sum()),
         constant=_constant(got),
         constant_on_host=_constant(wanted),
-        railed=_railed(tensor, got),
+        share_at_limits=_railed(tensor, got),
     )
 
 

@@ -112,7 +112,7 @@ def _better(
     if best is None:
         return None
     return OtherReading(
-        words=best,
+        description=best,
         against=against,
         inputs=len(places),
         before=int(before.sum()),

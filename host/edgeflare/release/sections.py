@@ -55,7 +55,7 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: what.
         state: how it ended.
-        words: a sentence without its full stop; of what was not checked why not.
+        sentence: a sentence without its full stop; of what was not checked why not.
         seen: the figure that it is about; null without one.
         command: what looks into it further, or would check it; empty where nothing does.
 
@@ -63,7 +63,7 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True):
 
     name: SectionName
     state: SectionState
-    words: str
+    sentence: str
     seen: ShareEstimate | None = None
     command: str = ""
 
@@ -107,7 +107,8 @@ _OF_DATA: Final[tuple[SectionName, ...]] = ("data", "decisions")
 
 def _drawn_numbers(figures: CheckFigures) -> CheckSection:
     said = [
-        f"{output.output}: {_apart(output.error)} by kernels, {output.railed:.0%} at its ends"
+        f"{output.output}: {_apart(output.error)} by kernels, {output.share_at_limits:.0%} at its"
+        " ends"
         for device in figures.drawn
         for output in device.outputs[:2]
     ]
@@ -118,15 +119,15 @@ def _drawn_numbers(figures: CheckFigures) -> CheckSection:
         if output.constant and output.constant_on_host
     ]
     return CheckSection(
-        name="numbers", state="attention" if odd else "pass", words="; ".join([*odd[:1], *said])
+        name="numbers", state="attention" if odd else "pass", sentence="; ".join([*odd[:1], *said])
     )
 
 
 def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSection:
     command = named("conform")
     if cause is not None:
-        words = "; ".join((cause.words, *sure_of_devices(figures)))
-        return CheckSection(name="device", state="fail", words=words, command=command)
+        words = "; ".join((cause.sentence, *sure_of_devices(figures)))
+        return CheckSection(name="device", state="fail", sentence=words, command=command)
     odd = list(odd_of_devices(figures))
     layers = figures.layers
     seen = f"{layers.layers} layers by themselves and" if layers else "the outputs of"
@@ -137,7 +138,7 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     return CheckSection(
         name="device",
         state="attention" if odd else "pass",
-        words="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
+        sentence="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
         command=command,
     )
 
@@ -172,7 +173,7 @@ def _about(cause: Cause | None, name: SectionName) -> Cause | None:
 
 
 def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
-    return CheckSection(name=name, state="not checked", words=why, command=command)
+    return CheckSection(name=name, state="not checked", sentence=why, command=command)
 
 
 def _data(figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None) -> CheckSection:
@@ -180,19 +181,23 @@ def _data(figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None
     if data is None:
         return _missing("data", "the arms were not asked")
     if its := _about(cause, "data"):
-        return CheckSection(name="data", state="fail", words=its.words)
-    asked = f"{data.inputs} of {count_of(data.of, 'input')}"
+        return CheckSection(name="data", state="fail", sentence=its.sentence)
+    asked = f"{data.inputs} of {count_of(data.available, 'input')}"
     alike = [*_not_varied(data)]
     if data.right is None:
         words = "; ".join((f"{asked}, none of them labelled", *alike))
-        return CheckSection(name="data", state="attention", words=words)
-    guessing = "" if data.by_guessing is None else f", guesses on {data.by_guessing:.0%}"
+        return CheckSection(name="data", state="attention", sentence=words)
+    guessing = (
+        "" if data.guessing_accuracy is None else f", guesses on {data.guessing_accuracy:.0%}"
+    )
     seen = share(data.right, data.labelled)
     words = f"{asked}; the {data.reference} is right on {seen.value:.1%}{guessing}"
     more = "; ".join((words, *_enough(gates)))
     if alike:
         more = "; ".join((*alike, more))
-    return CheckSection(name="data", state="attention" if alike else "pass", words=more, seen=seen)
+    return CheckSection(
+        name="data", state="attention" if alike else "pass", sentence=more, seen=seen
+    )
 
 
 def _not_varied(data: DataFigures) -> Iterator[str]:
@@ -200,10 +205,10 @@ def _not_varied(data: DataFigures) -> Iterator[str]:
     repeated = 0 if data.different is None else data.inputs - data.different
     if repeated > _FEW_REPEATED * data.inputs:
         yield f"{repeated} of {count_of(data.inputs, 'input')} are repeated ones"
-    if data.classes is not None and data.of_classes is not None:
-        missing = data.of_classes - data.classes
-        if missing > 0 and data.labelled >= _EACH_CLASS * data.of_classes:
-            yield f"{missing} of {data.of_classes} classes are no input's label"
+    if data.classes is not None and data.task_classes is not None:
+        missing = data.task_classes - data.classes
+        if missing > 0 and data.labelled >= _EACH_CLASS * data.task_classes:
+            yield f"{missing} of {data.task_classes} classes are no input's label"
 
 
 _FEW_REPEATED: Final = 0.05
@@ -215,10 +220,10 @@ _EACH_CLASS: Final = 5
 
 def _enough(gates: Sequence[CheckGate]) -> Iterator[str]:
     """Yield how many inputs would decide what is open, a sentence."""
-    needed = [gate for gate in gates if gate.decided_by is not None]
+    needed = [gate for gate in gates if gate.inputs_to_decide is not None]
     if needed:
-        most = max(needed, key=lambda gate: gate.decided_by or 0)
-        yield f"{most.decided_by:,} like these would decide all gates"
+        most = max(needed, key=lambda gate: gate.inputs_to_decide or 0)
+        yield f"{most.inputs_to_decide:,} like these would decide all gates"
 
 
 def _decisions(
@@ -233,13 +238,13 @@ def _decisions(
     seen = share(changes.strictly, worst.inputs) if worst.inputs else None
     if said is not None:
         unchecked = said.state == "not checked"
-        words = f"{words}; {said.words}" if unchecked else f"{words}, {said.words}"
+        words = f"{words}; {said.sentence}" if unchecked else f"{words}, {said.sentence}"
         seen = seen if unchecked else said.seen
     of_task = _by_arm(worst.measure, worst.distance) + _by_arm(worst.pooled_measure, worst.pooled)
     return CheckSection(
         name="decisions",
         state=_state_of_decisions(judged, cause),
-        words=f"{words}{of_task}",
+        sentence=f"{words}{of_task}",
         seen=seen,
     )
 
@@ -296,14 +301,14 @@ def _numbers(figures: CheckFigures) -> CheckSection:
     return CheckSection(
         name="numbers",
         state="attention" if clipped else "pass",
-        words=f"{'; '.join(said)}{rest}{cut}{_score(figures)}",
+        sentence=f"{'; '.join(said)}{rest}{cut}{_score(figures)}",
     )
 
 
 def _least_alike(output: OutputFigures) -> float:
     """Return the SQNR of an output by compression, or by kernels; infinity where it is equal."""
     found = output.compression or output.kernels
-    return inf if found is None or found.sqnr_db is None else found.sqnr_db
+    return inf if found is None or found.snr_db is None else found.snr_db
 
 
 def _score(figures: CheckFigures) -> str:
@@ -322,9 +327,9 @@ def _apart(found: LayerError | None) -> str:
         return "nothing known"
     if found.not_finite and not found.inputs:
         return "not finite"
-    if found.sqnr_db is None:
+    if found.snr_db is None:
         return "equal"
-    return f"{found.sqnr_db:.1f} dB"
+    return f"{found.snr_db:.1f} dB"
 
 
 def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
@@ -332,19 +337,19 @@ def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
     if file is None:
         return _missing("file", "the files were not read")
     if its := _about(cause, "file"):
-        return CheckSection(name="file", state="fail", words=its.words)
+        return CheckSection(name="file", state="fail", sentence=its.sentence)
     counted = [
-        counted_fault.words
+        counted_fault.sentence
         for counted_fault in counted_faults(figures)
         if counted_fault in file.faults
     ]
     if counted:
-        return CheckSection(name="file", state="fail", words=counted[0])
-    found = [*(f"{fault.words}, {_HARMLESS}" for fault in file.faults), *file.remarks]
+        return CheckSection(name="file", state="fail", sentence=counted[0])
+    found = [*(f"{fault.sentence}, {_HARMLESS}" for fault in file.faults), *file.notes]
     if found:
-        return CheckSection(name="file", state="attention", words=found[0])
+        return CheckSection(name="file", state="attention", sentence=found[0])
     return CheckSection(
-        name="file", state="pass", words="no input is unread, no option is another one"
+        name="file", state="pass", sentence="no input is unread, no option is another one"
     )
 
 
@@ -354,21 +359,21 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
     if layers is None:
         return _missing("layers", figures.missing.get("layers", "they were not looked into"))
     if its := _about(cause, "layers"):
-        return CheckSection(name="layers", state="fail", words=its.words, command=command)
+        return CheckSection(name="layers", state="fail", sentence=its.sentence, command=command)
     if layers.faults:
         counted = [
             counted_fault
             for counted_fault in counted_faults(figures)
             if counted_fault in layers.faults
         ]
-        words = counted[0].words if counted else f"{layers.faults[0].words}, {_HARMLESS}"
+        words = counted[0].sentence if counted else f"{layers.faults[0].sentence}, {_HARMLESS}"
         state: SectionState = "fail" if counted else "attention"
-        return CheckSection(name="layers", state=state, words=words, command=command)
+        return CheckSection(name="layers", state=state, sentence=words, command=command)
     said = [*_most_sensitive(layers), *_explained(figures, layers)] or [*layers.notes]
     return CheckSection(
         name="layers",
         state="pass",
-        words="; ".join(said) or "no layer stands out",
+        sentence="; ".join(said) or "no layer stands out",
         command=command,
     )
 
@@ -395,7 +400,7 @@ def _explained(figures: CheckFigures, layers: SeenLayers) -> Iterator[str]:
     ]
     kernels = sum(changed_input.by_kernels for changed_input in changed)
     found = [
-        f"{explained_changes.inputs} by {explained_changes.words}"
+        f"{explained_changes.inputs} by {explained_changes.description}"
         for explained_changes in layers.explained
     ]
     if found or kernels:
@@ -413,8 +418,8 @@ def _device(
     changes = worst.kernels.changes
     seen = share(changes.strictly, changes.inputs) if changes.inputs else None
     if its := _about(cause, "device"):
-        words = "; ".join((its.words, *sure_of_devices(figures)))
-        return CheckSection(name="device", state="fail", words=words, seen=seen, command=command)
+        words = "; ".join((its.sentence, *sure_of_devices(figures)))
+        return CheckSection(name="device", state="fail", sentence=words, seen=seen, command=command)
     odd = list(odd_of_devices(figures))
     mine = [gate for gate in gates if gate.name == "kernel-changes"]
     failed = any(gate.state == "fail" for gate in mine)
@@ -424,7 +429,7 @@ def _device(
     return CheckSection(
         name="device",
         state=state,
-        words="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
+        sentence="; ".join((computed, *odd[:_MOST_ODD], *sure_of_devices(figures))),
         seen=seen,
         command=command,
     )
@@ -444,14 +449,17 @@ def _field(
         why = figures.missing.get("field", "no condition was tried")
         return _missing("field", why, command)
     if its := _about(cause, "field"):
-        return CheckSection(name="field", state="fail", words=its.words, command=command)
+        return CheckSection(name="field", state="fail", sentence=its.sentence, command=command)
     tried = f"{known.working} of {count_of(known.cells, 'cell')} in which the original works"
     if not known.working:
         return _missing("field", tried, command)
     failed = any(gate.name == "field-loss" and gate.state == "fail" for gate in gates)
-    said = next((gate.words for gate in gates if gate.name == "field-loss"), tried)
+    said = next((gate.sentence for gate in gates if gate.name == "field-loss"), tried)
     return CheckSection(
-        name="field", state="fail" if failed else "pass", words=f"{said}; {tried}", command=command
+        name="field",
+        state="fail" if failed else "pass",
+        sentence=f"{said}; {tried}",
+        command=command,
     )
 
 
@@ -470,7 +478,7 @@ def _near(figures: CheckFigures, named: Named) -> CheckSection:
     return CheckSection(
         name="near",
         state="pass" if known.as_near else "attention",
-        words=said if known.as_near else f"nearer than with good int8 of this network: {said}",
+        sentence=said if known.as_near else f"nearer than with good int8 of this network: {said}",
         command=command,
     )
 
@@ -492,7 +500,7 @@ def _cost(figures: CheckFigures) -> CheckSection:
     return CheckSection(
         name="cost",
         state="attention" if gains else "pass",
-        words="; ".join((*gains, *said)),
+        sentence="; ".join((*gains, *said)),
     )
 
 
@@ -513,10 +521,12 @@ def _sizes(file: FileFigures) -> str:
 def _time(cost: CostFigures) -> str:
     assert cost.compressed is not None  # noqa: S101 - those without are left out
     before = (
-        "" if cost.original is None else f" instead of {significant(1e3 * cost.original.median)} ms"
+        ""
+        if cost.original is None
+        else f" instead of {significant(1e3 * cost.original.median_seconds)} ms"
     )
     each = f" for the {cost.inferences} inferences of an input" if cost.inferences > 1 else ""
-    return f"{significant(1e3 * cost.compressed.median)} ms{before}{each}"
+    return f"{significant(1e3 * cost.compressed.median_seconds)} ms{before}{each}"
 
 
 def _mend(
@@ -524,7 +534,7 @@ def _mend(
 ) -> CheckSection:
     known = figures.mend
     if cause is None and not figures.cut and all(gate.within for gate in gates):
-        return CheckSection(name="mend", state="pass", words="there is nothing to mend")
+        return CheckSection(name="mend", state="pass", sentence="there is nothing to mend")
     if cause is None or cause.rule not in OF_THE_FILE:
         return _missing("mend", "no number in the file is known to be to blame")
     if known is None:
@@ -534,7 +544,7 @@ def _mend(
     return CheckSection(
         name="mend",
         state="pass" if known.written else "attention",
-        words=f"{known.in_words()}{cut}",
+        sentence=f"{known.in_words()}{cut}",
         seen=known.gain,
         command=named("repair"),
     )

@@ -50,11 +50,11 @@ class ChosenCandidate:
     def front(self) -> list[str]:
         """Names of candidates that no other dominates in time, score and size, sorted by these."""
         points = {
-            candidate.name: (candidate.latency_ratio, candidate.score, candidate.bytes)
+            candidate.name: (candidate.latency_ratio, candidate.score, candidate.size_bytes)
             for candidate in self.tried
             if candidate.latency_ratio is not None
             and candidate.score is not None
-            and candidate.bytes is not None
+            and candidate.size_bytes is not None
         }
         return pareto_front(points)
 
@@ -151,7 +151,7 @@ class CandidateChoice:
             made = TriedCandidate(
                 name=candidate.name,
                 seconds=seconds,
-                bytes=len(candidate.content),
+                size_bytes=len(candidate.content),
                 details=candidate.details,
             )
             tried.append(self._judged(candidate, made, [*before, *tried]))

@@ -102,7 +102,7 @@ class PrecisionStep(msgspec.Struct, frozen=True, kw_only=True):
         promoted: how many blocks are promoted after the step.
         margin_difference: mean error of the margins after the step, on the inputs to fit with.
         deviating: inputs to fit with that deviate after the step.
-        bytes: size of the file after the step.
+        size_bytes: size of the file after the step.
 
     """
 
@@ -111,7 +111,7 @@ class PrecisionStep(msgspec.Struct, frozen=True, kw_only=True):
     promoted: Count
     margin_difference: Amount
     deviating: Count
-    bytes: Count
+    size_bytes: Count
 
 
 class PrecisionDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

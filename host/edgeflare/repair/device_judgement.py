@@ -52,7 +52,7 @@ def judged_on(
             )
             for name, input_set in sets.items()
         },
-        asked=len(pairs),
+        inputs=len(pairs),
         same_labels=sum(not answer.differs(other) for answer, other in pairs),
     )
 

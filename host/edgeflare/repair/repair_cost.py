@@ -138,8 +138,8 @@ class Latency(msgspec.Struct, frozen=True):
 
     Attributes:
         device: on which the times were measured.
-        seconds_before: time for one inference in a batch of 64, the median over the turns.
-        seconds_after: the same of the repaired model.
+        before_seconds: time for one inference in a batch of 64, the median over the turns.
+        after_seconds: the same of the repaired model.
         ratio: seconds after over seconds before, the median over the turns.
         ratio_low: the lower end of the 99 % interval of that median: a candidate is refused only
             where this is above the limit.
@@ -149,8 +149,8 @@ class Latency(msgspec.Struct, frozen=True):
     """
 
     device: str
-    seconds_before: Amount
-    seconds_after: Amount
+    before_seconds: Amount
+    after_seconds: Amount
     ratio: Amount
     ratio_low: Amount
     ratio_high: Amount
@@ -162,16 +162,16 @@ class Latency(msgspec.Struct, frozen=True):
         It does where the whole interval of the ratio lies above the limit: what is measured beside
         other load excludes nothing by chance.
         """
-        return not limit.allows(self.seconds_before, self.seconds_before * self.ratio_low)
+        return not limit.allows(self.before_seconds, self.before_seconds * self.ratio_low)
 
     def keeps(self, limit: CostLimit) -> bool:
         """Whether the whole interval of the ratio lies within a limit of time."""
-        return limit.allows(self.seconds_before, self.seconds_before * self.ratio_high)
+        return limit.allows(self.before_seconds, self.before_seconds * self.ratio_high)
 
     @property
     def change(self) -> str:
         """How much longer the repaired model takes: "+0.2 µs (+1.2%, -0.5% to +2.0%) on NAME"."""
-        micro = 1e6 * (self.seconds_after - self.seconds_before)
+        micro = 1e6 * (self.after_seconds - self.before_seconds)
         ratios = (self.ratio, self.ratio_low, self.ratio_high)
         median, low, high = (f"{ratio - 1.0:+.1%}" for ratio in ratios)
         return f"{micro:+.1f} µs ({median}, {low} to {high}) on {self.device}"
@@ -279,8 +279,8 @@ def _latency(device: str, times: Sequence[tuple[float, float]]) -> Latency:
     low, high = median_interval(ratios, CONFIDENCE)
     return Latency(
         device,
-        seconds_before=median(time for time, _ in times),
-        seconds_after=median(other for _, other in times),
+        before_seconds=median(time for time, _ in times),
+        after_seconds=median(other for _, other in times),
         ratio=median(ratios),
         ratio_low=low,
         ratio_high=high,

@@ -1,4 +1,4 @@
-"""`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
+"""`repair.json`, schema `edgeflare.repair/v1`: the candidates that were tried, and the outcome.
 
 docs/repair/document.md says what each figure means, and docs/shifts.md what those of shifts do.
 """
@@ -32,7 +32,7 @@ from edgeflare.run.run_document import RunDevice
 
 
 class RepairDocument(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.repair/v2"
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="edgeflare.repair/v1"
 ):
     """A repair of a compressed model.
 
@@ -43,7 +43,7 @@ class RepairDocument(
         devices: on which candidates are judged.
         classes: their names.
         measured_as: what `measured` of figures is the mean of; null where decisions are labels.
-        request: what was asked.
+        plan: what was asked.
         seeds: how many fit, choose and judge.
         residual: the blocks of the model before and their errors; null where the original has no
             weights to compare with.
@@ -66,7 +66,7 @@ class RepairDocument(
         offered: the best candidate beyond the limits; null where none surely gains more than the
             chosen one.
         repaired: the file that is written, and its cost on the first device; null where none is.
-        again: the search before and after; null unless asked for.
+        search: the search before and after; null unless asked for.
 
     """
 
@@ -76,7 +76,7 @@ class RepairDocument(
     devices: tuple[RunDevice, ...]
     classes: tuple[str, ...]
     measured_as: str | None = None
-    request: RepairRequest
+    plan: RepairRequest
     seeds: SeedCounts
     residual: Residual | None
     candidates: Annotated[tuple[TriedCandidate, ...], msgspec.Meta(max_length=64)]
@@ -93,7 +93,7 @@ class RepairDocument(
     why: str
     offered: OfferedCandidate | None = None
     repaired: RepairedModel | None = None
-    again: SearchComparison | None = None
+    search: SearchComparison | None = None
 
     def tried(self, name: str) -> TriedCandidate | None:
         """Return the candidate of a name, or None."""
@@ -127,7 +127,7 @@ class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
         name: the candidate's name; the plan's where that made none.
         seconds: time that it took to make it; candidates made together have equal shares.
         file: path of the file in the folder of the repair; null where it cannot be judged.
-        bytes: size of the file; null where it could not be made.
+        size_bytes: size of the file; null where it could not be made.
         latency_ratio: time for an inference over that before, on the device where that is greatest;
             1 where it has the same operators, null where it cannot be judged or no time of it could
             decide, as `set_aside` says.
@@ -145,7 +145,7 @@ class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     seconds: Number
     file: str | None = None
-    bytes: Count | None = None
+    size_bytes: Count | None = None
     latency_ratio: Amount | None = None
     latency: tuple[Latency, ...] = ()
     score: Number | None = None
@@ -178,14 +178,14 @@ class OnDevice(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         device: the device's name.
         sets: figures by the name of the set.
-        asked: inputs of all sets.
+        inputs: inputs of all sets.
         same_labels: those on which the device gives the label that the host foretold.
 
     """
 
     device: str
     sets: Mapping[str, BeforeAndAfter]
-    asked: Count
+    inputs: Count
     same_labels: Count
 
     @property
@@ -219,16 +219,16 @@ class RepairedModel(Latency, frozen=True, kw_only=True):
         file: name in the folder of the repair.
         sha256: digest of the file.
         recipe: file with the quantizer's recipe; null where the file was changed in place.
-        bytes_before: size of the file before.
-        bytes_after: size of the repaired file.
+        size_before_bytes: size of the file before.
+        size_bytes: size of the repaired file.
 
     """
 
     file: str
     sha256: str
     recipe: str | None
-    bytes_before: Count
-    bytes_after: Count
+    size_before_bytes: Count
+    size_bytes: Count
 
 
 class SearchComparison(msgspec.Struct, frozen=True, kw_only=True):

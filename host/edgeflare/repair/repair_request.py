@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from edgeflare.record.json_types import Count, CountFromOne
+from edgeflare.record.request import Option
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT, CostLimit, latency_limit, size_limit
 
 Target = Literal["float", "int8-only"]
@@ -32,8 +33,8 @@ class RepairRequest(msgspec.Struct, frozen=True):
             original's.
         checkpoints: paths of checkpoints of a training, of which "dare" learns; empty where it
             learns of the original.
-        slice: percent of the synapses of each layer that methods change which slice networks; null
-            for what each of them takes.
+        slice_percent: percent of the synapses of each layer that methods change which slice
+            networks; null for what each of them takes.
         steps: batches that "archrepair" trains each candidate with; null for 200.
         suspects: suspicious neurons by which it locates a block; null for 50.
         rounds: searches of "shifts" from each seed for near-boundary inputs; null for 4.
@@ -51,7 +52,9 @@ class RepairRequest(msgspec.Struct, frozen=True):
     robustness: bool = False
     groups: tuple[Count, ...] = ()
     checkpoints: tuple[str, ...] = ()
-    slice: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    slice_percent: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=100)] | None, Option("--slice")
+    ] = None
     steps: CountFromOne | None = None
     suspects: CountFromOne | None = None
     rounds: CountFromOne | None = None

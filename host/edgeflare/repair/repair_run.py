@@ -239,7 +239,7 @@ def _repaired(
         devices=repaired_for(opened),
         classes=tuple(pair.classes),
         measured_as=_measured_as(judge),
-        request=request,
+        plan=request,
         seeds=split.sizes,
         residual=localized,
         candidates=tuple(made.tried),
@@ -268,7 +268,7 @@ def _judged(
     on_devices = _on_devices(choice, chosen, sets)
     written, why = verdict(judgement, on_devices)
     attacked = None
-    if document.request.robustness:
+    if document.plan.robustness:
         choice.progress("robustness", 0, 1)
         before = read_model_file(choice.opened.pair.compressed)
         attacked = robustness(before, chosen.content, choice.opened, sets[SEEDS])
@@ -333,8 +333,8 @@ def _repaired_model(
         file=MODEL,
         sha256=hashlib.sha256(chosen.content).hexdigest(),
         recipe=None if chosen.recipe is None else RECIPE,
-        bytes_before=choice.check.size_before,
-        bytes_after=len(chosen.content),
+        size_before_bytes=choice.check.size_before,
+        size_bytes=len(chosen.content),
     )
 
 

@@ -49,10 +49,10 @@ class JudgedRepairer(msgspec.Struct, frozen=True, kw_only=True):
         improvement_count: `repair_count` less `inducing_count`.
         improvement_ratio: `repair_ratio` less `inducing_ratio`; negative where deviations rise.
         induced_agreeing: share of the matched agreeing inputs that begin to deviate.
-        unled_mended: inputs as they come that no longer deviate; they are sampled near the boundary
-            by a search that the original does not lead.
-        unled_broken: inputs as they come that begin to deviate.
-        unled_ratio: deviations among them after for each before; null where there were none.
+        unguided_mended: inputs as they come that no longer deviate; they are sampled near the
+            boundary by a search that the original does not lead.
+        unguided_broken: inputs as they come that begin to deviate.
+        unguided_ratio: deviations among them after for each before; null where there were none.
         net: the fall of deviations over the mixture, a third each of triggers, agreeing inputs and
             seeds, as a share of it.
 
@@ -65,9 +65,9 @@ class JudgedRepairer(msgspec.Struct, frozen=True, kw_only=True):
     improvement_count: Number
     improvement_ratio: Number
     induced_agreeing: Share
-    unled_mended: Amount
-    unled_broken: Amount
-    unled_ratio: Amount | None
+    unguided_mended: Amount
+    unguided_broken: Amount
+    unguided_ratio: Amount | None
     net: Estimate
 
 
@@ -87,8 +87,8 @@ class ShiftInputs(msgspec.Struct, frozen=True, kw_only=True):
         rounds: searches from each seed for inputs near the boundary.
         near_boundary_agreeing: inputs near the boundary that do not deviate.
         near_boundary_deviating: inputs near the boundary that do.
-        unled: inputs as they come.
-        unled_deviating: inputs as they come that deviate.
+        unguided: inputs as they come.
+        unguided_deviating: inputs as they come that deviate.
         matched_share: share of the triggers that have an agreeing input like them.
 
     """
@@ -99,8 +99,8 @@ class ShiftInputs(msgspec.Struct, frozen=True, kw_only=True):
     rounds: CountFromOne
     near_boundary_agreeing: Count
     near_boundary_deviating: Count
-    unled: Count
-    unled_deviating: Count
+    unguided: Count
+    unguided_deviating: Count
     matched_share: Share
 
 
@@ -151,13 +151,13 @@ class StandaloneShifts(msgspec.Struct, frozen=True):
     Attributes:
         file: name beside the repaired model.
         sha256: digest of the file.
-        bytes: size of the file.
+        size_bytes: size of the file.
 
     """
 
     file: str
     sha256: str
-    bytes: Count
+    size_bytes: Count
 
 
 class ShiftDetails(msgspec.Struct, frozen=True, kw_only=True):

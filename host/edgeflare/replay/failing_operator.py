@@ -43,14 +43,16 @@ def where_it_begins(explained: ExplainedFinding) -> FailingOperator | None:
     if explained.verdict.name == "compression":
         loss = explained.twin_and_original
         found, what = loss.most, _COMPRESSION
-        coarse = next((layer for layer in loss.coarse if layer.operator >= 0), None)
+        coarse = next((layer for layer in loss.coarse if layer.operator_index >= 0), None)
         if found is None and coarse is not None:
             found, what = coarse, f"twin and original part here, {coarse.kind}"
     else:
         parting = explained.device_and_twin
         found, what = parting.onset, _KERNEL if parting.first else f"{_KERNEL}, or earlier"
     return (
-        None if found is None else FailingOperator(found.operator, found.name, found.tensor, what)
+        None
+        if found is None
+        else FailingOperator(found.operator_index, found.name, found.tensor, what)
     )
 
 

@@ -253,7 +253,7 @@ class PastRun:
             raise UserError(f"{self.directory.path} {_why_nothing(self.document)}")
         for entry in entries:
             self.files(entry)
-        stored = np.stack([self.directory.load_input(entry.seed_image) for entry in entries])
+        stored = np.stack([self.directory.load_input(entry.seed_file) for entry in entries])
         if stored.shape[1:] != inputs.shape:
             theirs, ours = ("x".join(map(str, shape)) for shape in (stored.shape[1:], inputs.shape))
             raise UserError(
@@ -265,7 +265,7 @@ class PastRun:
         return Seeds(
             stored,
             None if header.labels is None else np.array([header.seed_label(id_) for id_ in ids]),
-            tuple(entry.seed_image for entry in entries),
+            tuple(entry.seed_file for entry in entries),
             self.directory.load_fixed(ids, inputs.fixed_names),
             ids,
             targets=None if targets is None else targets.of_seeds([*map(header.place, ids)]),
@@ -278,10 +278,10 @@ class PastRun:
             UserError: a file is gone or damaged.
 
         """
-        files = {name: self._read(name) for name in (entry.image, entry.seed_image)}
-        if hashlib.sha256(files[entry.image]).hexdigest() != entry.sha256:
+        files = {name: self._read(name) for name in (entry.file, entry.seed_file)}
+        if hashlib.sha256(files[entry.file]).hexdigest() != entry.sha256:
             raise UserError(
-                f"{self.directory.path / entry.image} is not what was stored there: its sha256"
+                f"{self.directory.path / entry.file} is not what was stored there: its sha256"
                 " is another"
             )
         self._check_seed(entry)
@@ -290,15 +290,15 @@ class PastRun:
     def _check_seed(self, entry: Finding) -> None:
         """Hold a seed, of which no hash is kept, to its distance from the triggering input."""
         try:
-            image, seed = map(self.directory.load_input, (entry.image, entry.seed_image))
+            image, seed = map(self.directory.load_input, (entry.file, entry.seed_file))
         except InfrastructureError as error:
             raise UserError(str(error)) from None
         same = image.shape == seed.shape and image.dtype == seed.dtype
         apart = self.header.domain.distances(image, seed).l2 if same else None
         if apart is None or not isclose(apart, entry.distortion.l2, abs_tol=1e-6):
             raise UserError(
-                f"{self.directory.path / entry.seed_image} is not what was stored there: it is"
-                f" not as far from {entry.image} as the seed was"
+                f"{self.directory.path / entry.seed_file} is not what was stored there: it is"
+                f" not as far from {entry.file} as the seed was"
             )
 
     def _read(self, name: str) -> bytes:

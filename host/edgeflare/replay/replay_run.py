@@ -102,9 +102,9 @@ def begin_replay(
             entry.seed_id,
             entry.kind,
             entry.operators,
-            entry.image,
+            entry.file,
             entry.sha256,
-            entry.seed_image,
+            entry.seed_file,
             **to_json(entry.distortion),
             nearness_db=nearness_db(entry),
         )
@@ -194,7 +194,7 @@ def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
     return {
         "seeds": len(suite),
         "replay": {
-            "of": {
+            "run": {
                 "run": past.lies_at,
                 "devices": [device.name for device in past.document.devices],
                 "compressed": past.document.pair.compressed,
@@ -222,7 +222,7 @@ def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) ->
             f"{path} has {inputs} of its {begun['seeds']} inputs: start anew with --overwrite"
         )
     was, now = begun["replay"], replay_note(past, baseline)["replay"]
-    for key, option in (("of", "RUN"), ("baseline", "--baseline")):
+    for key, option in (("run", "RUN"), ("baseline", "--baseline")):
         before, after = (document[key] and document[key]["run"] for document in (was, now))
         if before != after:
             raise UserError(
@@ -260,4 +260,4 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
 
 
 def _seed_sha256(past: PastRun, entry: Finding) -> str:
-    return hashlib.sha256(past.files(entry)[entry.seed_image]).hexdigest()
+    return hashlib.sha256(past.files(entry)[entry.seed_file]).hexdigest()

@@ -147,8 +147,8 @@ def _reproduction(
     simple = _is_simple(past, pair)
     files = {
         **_scripts(pair.interface.task, simple=simple),
-        f"input{PurePath(entry.image).suffix}": stored[entry.image],
-        f"seed{PurePath(entry.seed_image).suffix}": stored[entry.seed_image],
+        f"input{PurePath(entry.file).suffix}": stored[entry.file],
+        f"seed{PurePath(entry.seed_file).suffix}": stored[entry.seed_file],
     }
     kernels = past.header.plan.ensemble[0]
     given = _given(past, pair, entry)
@@ -171,7 +171,7 @@ def _reproduction(
     operator = where_it_begins(explained) if explained is not None and simple else None
     cut = {}
     if operator is not None:
-        cut = cut_out(read_model_file(pair.executed), operator.operator, kernels, encoded)
+        cut = cut_out(read_model_file(pair.executed), operator.operator_index, kernels, encoded)
         operator = operator if cut else None
         files |= cut
     if with_models:
@@ -262,7 +262,7 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
 
     By "device" too, where the device has stages of its own.
     """
-    image = past.directory.load_input(entry.image)[np.newaxis]
+    image = past.directory.load_input(entry.file)[np.newaxis]
     interface, ids = pair.interface, (entry.seed_id,)
     name = str(pair.compressed)
 

@@ -110,7 +110,7 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
         run: {entry.sha256 for entry in compared.deviations} for run, compared in documents.items()
     }
     seeds = [
-        {entry.seed_id: (run, entry.seed_image) for entry in compared.deviations}
+        {entry.seed_id: (run, entry.seed_file) for entry in compared.deviations}
         for run, compared in documents.items()
     ]
     ids = set.intersection(*map(set, seeds))
@@ -157,7 +157,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         median_strength=_median([entry.strength for entry in findings]),
         median_l2=_median([entry.distortion.l2 for entry in findings]),
         harm={} if harm is None else harm.findings or {},
-        nearness={f"{share.at_least:g}": share.share for share in near.db} if near else {},
+        nearness={f"{share.at_least_db:g}": share.share for share in near.db} if near else {},
         area=near.area if near else None,
         causes=causes,
         kinds=count_kinds(findings),

@@ -23,11 +23,12 @@ def print_dry_run(
     plan = header.plan
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
-        f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
+        f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit_seconds:g} s"
+        " for each; "
         f"queries for all together: {total}",
         refinement_bound(plan, seeds),
         f"ties of mutants {'count' if plan.goal.ties else 'do not count'}, "
-        f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
+        f"within {'any distance' if plan.within_db is None else f'{plan.within_db:g} dB'}, "
         f"least strength {plan.min_strength:g}",
         *interface_lines(header),
         *looked_lines(look),

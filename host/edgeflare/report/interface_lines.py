@@ -74,7 +74,9 @@ def _named(kept: Sequence[Variable]) -> str:
     """Return how many variables a model has, and the names of the first ones by operator."""
     by_operator: dict[tuple[str, int], list[str]] = {}
     for variable in kept[:_MOST_NAMES]:
-        by_operator.setdefault((variable.operator, variable.index), []).append(variable.name)
+        by_operator.setdefault((variable.operator, variable.operator_index), []).append(
+            variable.name
+        )
     said = [
         f"{', '.join(names)} of {operator} (operator {index})"
         for (operator, index), names in by_operator.items()

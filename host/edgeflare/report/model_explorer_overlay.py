@@ -88,9 +88,11 @@ def model_explorer_overlay(
     """
     finding = finding if executed is None else _renumbered(finding, graph, executed)
     parting, loss = finding.device_and_twin.layers, finding.twin_and_original.layers
-    totals = {layer.operator: layer.total for layer in parting}
-    own = {layer.operator: layer.own for layer in parting}
-    in_units = any(total is not None and total.max_units is not None for total in totals.values())
+    totals = {layer.operator_index: layer.total for layer in parting}
+    own = {layer.operator_index: layer.own for layer in parting}
+    in_units = any(
+        total is not None and total.max_error_steps is not None for total in totals.values()
+    )
     unit = "quantization units" if in_units else "real values"
 
     def differences(known: Mapping[int, Difference | None]) -> Nodes:
@@ -102,15 +104,17 @@ def model_explorer_overlay(
         OWN: (f"own: device – twin, by this operator alone, {unit}", differences(own)),
         NEW_SHARE: (
             "new share of device – twin",
-            _figures({layer.operator: layer.new_share for layer in parting}, _KERNEL, graph),
+            _figures({layer.operator_index: layer.new_share for layer in parting}, _KERNEL, graph),
         ),
         RESIDUAL: (
             "residual: twin – original, new here, units of the layer",
-            _figures({layer.operator: layer.residual for layer in loss}, _COMPRESSION, graph),
+            _figures({layer.operator_index: layer.residual for layer in loss}, _COMPRESSION, graph),
         ),
         MARGIN_SHARE: (
             "margin share: of what compression changed",
-            _figures({layer.operator: layer.margin_share for layer in loss}, _COMPRESSION, graph),
+            _figures(
+                {layer.operator_index: layer.margin_share for layer in loss}, _COMPRESSION, graph
+            ),
         ),
         VERDICT: (f"{verdict_words(finding.verdict)} on {finding.device}", _marks(finding, graph)),
     }
@@ -130,10 +134,10 @@ def _renumbered(finding: ExplainedFinding, graph: Graph, executed: Graph) -> Exp
     """Return an entry with the operators' numbers in the user's file."""
 
     def in_file(layer: ALayer) -> ALayer:
-        if layer.operator < 0:
+        if layer.operator_index < 0:
             return layer
-        tensor = executed.operators[layer.operator].outputs[0]
-        return replace(layer, operator=graph.made_by[tensor])
+        tensor = executed.operators[layer.operator_index].outputs[0]
+        return replace(layer, operator_index=graph.made_by[tensor])
 
     parting, loss = finding.device_and_twin, finding.twin_and_original
     return msgspec.structs.replace(
@@ -180,11 +184,11 @@ def _figures(figures: Mapping[int, float | None], colour: str, graph: Graph) -> 
 def _marks(finding: ExplainedFinding, graph: Graph) -> Nodes:
     """Return what is to be said of each layer in words, and where the verdict points at."""
     differences = {
-        layer.operator: layer.total.parted
+        layer.operator_index: layer.total.parted
         for layer in finding.device_and_twin.layers
         if layer.total is not None
     }
-    errors = {layer.operator: layer.beyond for layer in finding.twin_and_original.layers}
+    errors = {layer.operator_index: layer.beyond for layer in finding.twin_and_original.layers}
     nodes: Nodes = {}
     for operator in sorted(differences.keys() | errors.keys()):
         words, colour, strength = _mark(
@@ -205,13 +209,13 @@ def _mark(
     if parted is not None:
         words.append("differs" if parted else "equal")
         strength = _DIFFERS if parted else 0.0
-    if onset is not None and operator == onset.operator:
+    if onset is not None and operator == onset.operator_index:
         words = ["onset" if finding.device_and_twin.first else "onset, or earlier"]
         strength = _ONSET
     if beyond:
         words.append("beyond quantization")
         colour, strength = _COMPRESSION, _BEYOND + strength / 2
-    if begins is not None and operator == begins.operator:
+    if begins is not None and operator == begins.operator_index:
         words.insert(0, verdict_words(finding.verdict))
         colour = _COMPRESSION if finding.verdict.name == "compression" else _KERNEL
         strength = 1.0

@@ -38,14 +38,14 @@ COLUMNS = (
     "device_name", "queries", "device_queries", "seconds",
     "l2", "linf", "mean_abs", "changed", "nearness_db", "within", "strong",
     "refined", "strength_before", "l2_before",
-    "operators", "verified", "image", "seed_image", "sha256",
+    "operators", "verified", "file", "seed_file", "sha256",
 )  # fmt: skip
 """The names of the columns of images. An arm's own column has its label, a number."""
 
 _COPIED = (
     "seed_id", "seed_name", "seed_label", "seed_target", "kind", "by_tie", "cause",
     "harm", "device_sides_with_original", "strength", "nearness_db", "within", "strong",
-    "queries", "device_queries", "seconds", "verified", "image", "seed_image", "sha256",
+    "queries", "device_queries", "seconds", "verified", "file", "seed_file", "sha256",
     "host_gradients", "translated_evaluations",
 )  # fmt: skip
 

@@ -144,7 +144,7 @@ def replayed_model(document: RunDocument) -> str:
     """Return the name of the compressed model of a replay, and what it was where it is another."""
     now = then = document.pair.compressed
     if document.replay is not None:
-        then = document.replay.of.compressed
+        then = document.replay.run.compressed
     if now == then:
         return last_part(now)
     shown = last_parts if last_part(now) == last_part(then) else last_part
@@ -171,7 +171,7 @@ def unmutated_lines(document: RunDocument) -> Lines:
         ("unmutated seeds", rates.seeds),
         (f"unmutated test {input_words(document.pair).many}", rates.test),
     )
-    lines = [(name, _rate(rate)) for name, rate in figures if rate is not None and rate.images]
+    lines = [(name, _rate(rate)) for name, rate in figures if rate is not None and rate.inputs]
     ties = _tie_line(document, rates.seeds) if rates.seeds.by_tie else ()
     return [*lines, *ties, *systematic_lines(rates.systematic), *variables]
 
@@ -246,14 +246,16 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
 def nearness_lines(document: RunDocument) -> Lines:
     """Return what counts, and the share of seeds within distances."""
     plan, asked = document.plan, []
-    if plan.within is not None:
-        asked.append(f"within {plan.within:g} dB")
+    if plan.within_db is not None:
+        asked.append(f"within {plan.within_db:g} dB")
     if plan.min_strength:
         asked.append(f"strength from {plan.min_strength:g}")
     seeds = max(1, document.totals.seeds)
     counts = len(counted(document))
     low, high = exact_interval(counts, seeds)
-    shares = ", ".join(f"{share.at_least:g} dB {share.share:.0%}" for share in document.nearness.db)
+    shares = ", ".join(
+        f"{share.at_least_db:g} dB {share.share:.0%}" for share in document.nearness.db
+    )
     return [
         (
             f"deviate {' and '.join(asked) or 'at any distance'}",
@@ -331,7 +333,7 @@ def right_in_words(figures: DeviationRate) -> str:
 
 def _rate(figures: DeviationRate) -> str:
     line = (
-        f"{figures.deviating:,} of {figures.images:,} deviate ({figures.rate:.2%}, "
+        f"{figures.deviating:,} of {figures.inputs:,} deviate ({figures.rate:.2%}, "
         f"95 % interval {figures.low:.2%} to {figures.high:.2%})"
     )
     if figures.deviating:
@@ -354,7 +356,7 @@ def _tie_line(document: RunDocument, seeds: DeviationRate) -> Lines:
     return [
         (
             "seeds by a tie",
-            f"{whether} for the exit code: {seeds.tied or 0:,} of {seeds.images:,} seeds tie, and"
+            f"{whether} for the exit code: {seeds.tied or 0:,} of {seeds.inputs:,} seeds tie, and"
             f" {right}",
         )
     ]
@@ -383,13 +385,13 @@ def _shift(shift: ScoreShift) -> str:
 def _flow(flow: ClassFlow) -> str:
     return (
         f"{_head(flow.head)}{flow.left:,} seeds leave {flow.name}, {flow.came:,} come to it "
-        f"(p {flow.p:.1g})"
+        f"(p {flow.p_corrected:.1g})"
     )
 
 
 def _clipped(output: ClippedOutput, arm: str) -> str:
     side = "above" if output.side == "high" else "below"
-    most = f", those of {output.values:,} of its {output.of:,} positions on most seeds"
+    most = f", those of {output.values:,} of its {output.positions:,} positions on most seeds"
     return (
         f"{output.share:.1%} of the {arm}'s values of {output.output} lie {side} {output.end:.4g},"
         f" where the range ends{most if output.values else ''}"

@@ -289,7 +289,7 @@ def _ran(document: RunDocument, where: str | None) -> Iterator[Block]:
     if replay is not None:
         against = replay.baseline
         held = "" if against is None else f"held against {named(against)}; "
-        of = f"{named(replay.of.run)} (on {', '.join(replay.of.devices)})"
+        of = f"{named(replay.run.run)} (on {', '.join(replay.run.devices)})"
         said = f"Replay of {of}; compressed model {replayed_model(document)}; {held}{looking}."
     stays = (
         f"Agent and models stay on {device.name} in {device.provenance.cache}."

@@ -151,8 +151,8 @@ def _failure(document: RunDocument, title: str, entry: Finding) -> JUnitFailure:
     known = nearness if nearness is not None and isfinite(nearness) else None
     lines = [
         message,
-        f"input: {entry.image} (sha256 {entry.sha256})",
-        f"seed: {entry.seed_image} ({entry.seed_name})",
+        f"input: {entry.file} (sha256 {entry.sha256})",
+        f"seed: {entry.seed_file} ({entry.seed_name})",
         f"device: {entry.device}",
         f"queries: {entry.queries}, {entry.device_queries} of them on the device",
         f"distance to the seed: {measure_name(document)} {number(known)} dB, L2 "

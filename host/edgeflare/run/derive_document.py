@@ -164,9 +164,9 @@ def duplicates_of(
     def inputs() -> Iterator[Input]:
         for entry in findings:
             try:
-                one = directory.load_input(entry.image)
+                one = directory.load_input(entry.file)
                 # Files of one run are equal if their inputs are, and read much faster.
-                seeds.add(sha256(directory.read(entry.seed_image)).digest())
+                seeds.add(sha256(directory.read(entry.seed_file)).digest())
             except (InfrastructureError, OSError):
                 continue
             yield one
@@ -251,7 +251,7 @@ def _rate(
     low, high = exact_interval(count, inputs) if inputs else (0.0, 1.0)
     return DeviationRate(
         path=path,
-        images=inputs,
+        inputs=inputs,
         deviating=count,
         by_tie=sum(by_tie),
         tied=sum(any(outcome[arm].tied for arm in goal.compared) for outcome in outcomes),

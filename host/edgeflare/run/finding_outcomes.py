@@ -129,9 +129,9 @@ def _finding(
         distortion=_distortion(trigger),
         refined=None if refinement is None else _refined(refinement),
         operators=trigger.operators,
-        image=trigger.image,
+        file=trigger.image,
         sha256=trigger.sha256,
-        seed_image=trigger.seed_image,
+        seed_file=trigger.seed_image,
         verified=_reproduced(goal, trigger.kind, outcomes),
         seen=labels,
         strong=is_strong(plan, confidence),
@@ -157,7 +157,7 @@ def _refined(row: RefinementRow) -> Refined:
         **white_box_spent((row,)),
         strength_before=row.strength,
         distortion_before=_distortion(row),
-        image_before=row.image,
+        file_before=row.image,
     )
 
 

@@ -107,7 +107,7 @@ def ties_count(document: RunDocument) -> bool:
         return True
     seeds = document.unmutated.seeds
     helped, harmed, p = tie_harm(seeds)
-    return (seeds.tied or 0) > MOST_TIED * seeds.images or (harmed > helped and p < SURELY)
+    return (seeds.tied or 0) > MOST_TIED * seeds.inputs or (harmed > helped and p < SURELY)
 
 
 def tie_harm(figures: DeviationRate) -> tuple[int, int, float]:

@@ -84,7 +84,7 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """How the twin decides on the first seeds, in their order, where nothing is reset between them.
 
     Attributes:
-        images: how many of the first seeds.
+        seeds: how many of the first seeds.
         changed: those on which it decides otherwise than with a reset before each.
         labelled: those of which is known what is right.
         right: number of labelled seeds that it decides so with and without a reset; absent where
@@ -92,14 +92,14 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     """
 
-    images: CountFromOne
+    seeds: CountFromOne
     changed: Count
     labelled: Count
     right: _Right | None = None
 
     def in_words(self, noun: str = "seeds") -> str:
         """Return this as a line, in which the inputs are called by a noun."""
-        line = f"the twin decides otherwise on {self.changed:,} of the first {self.images:,} {noun}"
+        line = f"the twin decides otherwise on {self.changed:,} of the first {self.seeds:,} {noun}"
         if not self.right:
             return line
         shares = (f"{self.right[key] / self.labelled:.1%} {key}" for key in ("with", "without"))

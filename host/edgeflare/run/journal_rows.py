@@ -147,8 +147,8 @@ def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
 class NotedReadings(TypedDict):
     """What was seen of a device."""
 
-    temperatures: dict[str, dict[str, float]]
-    frequencies: dict[str, dict[str, float]]
+    temperatures_celsius: dict[str, dict[str, float]]
+    frequencies_mhz: dict[str, dict[str, float]]
     canaries: dict[str, Count]
     pauses: Count
     paused_seconds: Amount

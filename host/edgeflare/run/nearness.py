@@ -51,7 +51,7 @@ def nearness_of(
     is_psnr = measure == PSNR
     return Nearness(
         measure=None if is_psnr else measure.name,
-        curve=None if is_psnr else measure.curve,
+        range_db=None if is_psnr else measure.curve,
         db=shares,
         linf=tuple(
             LinfShare(level, n, n / most) for level, n in zip(LEVELS_LINF, small, strict=True)
@@ -80,7 +80,7 @@ def levels_db(measure: NearnessMeasure) -> tuple[float, ...]:
 
 def curve_of(document: RunDocument) -> tuple[float, float]:
     """Return from where to where the curve of a run goes, in dB."""
-    said = document.nearness.curve
+    said = document.nearness.range_db
     return PSNR.curve if said is None else (said[0], said[1])
 
 
@@ -123,7 +123,7 @@ def counts(entry: Finding) -> bool:
 
 def is_near(plan: Plan, distance: float | None) -> bool | None:
     """Whether a nearness in dB is what a plan asks; None where it asks or is known nothing."""
-    asked = plan.within
+    asked = plan.within_db
     return None if not isinstance(asked, (int, float)) or distance is None else distance >= asked
 
 

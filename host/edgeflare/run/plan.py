@@ -49,8 +49,8 @@ TIME_LIMIT_SECONDS = 180.0
 """Seconds for each seed: the paper's time limit (§4.4)."""
 
 _WHOLE = ("limit", "first", "max_queries", "total_queries")
-_SECONDS = ("time_limit", "total_time")
-_OPEN = ("limit", "first", "total_queries", "total_time")
+_SECONDS = ("time_limit_seconds", "total_time_seconds")
+_OPEN = ("limit", "first", "total_queries", "total_time_seconds")
 """Bounds that need not be set."""
 
 
@@ -78,18 +78,18 @@ class Plan:
         goal: what counts as a finding.
         devices: the devices' names; seeds are given to them by index.
         rng_seed: the run seed; each chain's generator derives from it and from its seed's id.
-        limit: take so many seeds only, of each label its share; None for all. See `SeedChoice`.
-        first: take the first so many seeds only; None for all.
+        limit: take so many seeds only, of each label its share; null for all. See `SeedChoice`.
+        first: take the first so many seeds only; null for all.
         max_queries: queries that one chain may spend.
-        time_limit: seconds of evaluation that one chain may spend.
-        total_queries: queries that all chains together may spend; None for no bound.
-        total_time: seconds of wall time that the search may take; None for no bound.
+        time_limit_seconds: seconds of evaluation that one chain may spend.
+        total_queries: queries that all chains together may spend; null for no bound.
+        total_time_seconds: seconds of wall time that the search may take; null for no bound.
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
         elsewhere: further members of the ensemble, which no kernel set of the host is:
             "KERNELS@PYTHON" or "KERNELS@VERSION", which another runtime runs, or "dequantized".
-        max_linf: levels that one value of a mutant may differ from its seed; None for no bound.
-        max_l2: Euclidean distance in levels that a mutant may have from its seed; None for no
+        max_linf: levels that one value of a mutant may differ from its seed; null for no bound.
+        max_l2: Euclidean distance in levels that a mutant may have from its seed; null for no
             bound.
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
@@ -101,13 +101,14 @@ class Plan:
             each as soon as it is as near as `within` asks.
         min_strength: strength below which a finding does not count once it was strengthened; the
             search does not look at it.
-        within: nearness in dB to its seed, by the measure of the domain, below which a finding does
-            not count once it was shrunk; None for any distance. The search does not look at it.
+        within_db: nearness in dB to its seed, by the measure of the domain, below which a finding
+            does not count once it was shrunk; null for any distance. The search does not look at
+            it.
         operators: names of the mutation operators that the search draws from, in their order; until
             the pair is known also of sets of them, such as the built-in ones. Strategies that
             follow a paper have operators of their own.
         coverage: thresholds at which neuron coverage is measured at the end; none to leave it.
-        seed_ids: the seeds that are searched; None for all.
+        seed_ids: the seeds that are searched; null for all.
 
     """
 
@@ -118,9 +119,9 @@ class Plan:
     limit: int | None = None
     first: int | None = None
     max_queries: int = MAX_QUERIES
-    time_limit: Amount = TIME_LIMIT_SECONDS
+    time_limit_seconds: Annotated[Amount, Option("--time-limit")] = TIME_LIMIT_SECONDS
     total_queries: int | None = None
-    total_time: Amount | None = None
+    total_time_seconds: Annotated[Amount | None, Option("--total-time")] = None
     ensemble: Annotated[tuple[TFLiteKernels, ...], Option("--ensemble", ",".join)] = ()
     elsewhere: Annotated[tuple[str, ...], Option("--ensemble", ",".join)] = ()
     max_linf: Amount | Default | None = "default"
@@ -130,7 +131,7 @@ class Plan:
     shrink_by: ShrinkBy = "queries"
     refine: Refine = "all"
     min_strength: Number = 0.0
-    within: Number | Default | None = None
+    within_db: Annotated[Number | Default | None, Option("--within")] = None
     operators: Annotated[tuple[str, ...], Option("--operators", ",".join)] = (BUILT_IN,)
     parameters: Annotated[
         Mapping[str, bool | int | float | str], Option("--set", _set_parameters)
@@ -151,14 +152,14 @@ class Plan:
                 f"min_strength={self.min_strength!r}: expected a number from 0 to 1 "
                 "(--min-strength)"
             )
-        within = 0.0 if self.within in (None, "default") else self.within
+        within = 0.0 if self.within_db in (None, "default") else self.within_db
         if not (isinstance(within, (int, float)) and isfinite(within) and within >= 0.0):
             raise UserError(
-                f"within={self.within!r}: expected a PSNR in dB, or the measure of the pair's "
+                f"within={self.within_db!r}: expected a PSNR in dB, or the measure of the pair's "
                 "domain, 0 or more (--within)"
             )
         self._require_bounds()
-        if self.refine == "gate" and self.within is None:
+        if self.refine == "gate" and self.within_db is None:
             raise UserError(
                 "--refine gate brings findings as near as --within asks, and --within none asks"
                 " for no distance: give --within DB"
@@ -220,7 +221,7 @@ class Plan:
             ensemble=ensemble,
             max_linf=_chosen(self.max_linf, domain.default_linf),
             max_l2=_chosen(self.max_l2, None if rms is None else rms * sqrt(size)),
-            within=_chosen(self.within, domain.nearness_measure.within),
+            within_db=_chosen(self.within_db, domain.nearness_measure.within),
             operators=operators,
         )
 

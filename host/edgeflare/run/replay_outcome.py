@@ -48,7 +48,7 @@ def replay_outcome(
             if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
         }
     return ReplayOutcome(
-        of=ReplayedRun(**noted["of"]),
+        run=ReplayedRun(**noted["run"]),
         baseline=None if baseline is None else baseline["run"],
         mended=tuple(mended),
         deviating_seeds=tuple(

@@ -196,9 +196,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         refined: what strengthening and shrinking cost, and what the finding was before; null where
             it was not refined.
         operators: mutation operators applied, in order.
-        image: path of the stored input, relative to the run directory.
+        file: path of the stored input, relative to the run directory.
         sha256: digest of that file.
-        seed_image: path of the seed input, relative to the run directory.
+        seed_file: path of the seed input, relative to the run directory.
         verified: whether it showed three times when evaluated again from its stored file.
         seen: labels in each repetition.
         nearness_db: nearness of the input to its seed in dB, by the measure that nearness.measure
@@ -232,9 +232,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     distortion: Distortion
     refined: Refined | None
     operators: tuple[str, ...]
-    image: str
+    file: str
     sha256: Sha256
-    seed_image: str
+    seed_file: str
     verified: bool
     seen: tuple[Mapping[_ArmName, int | None], ...]
     nearness_db: Number | None
@@ -271,7 +271,7 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
             absent likewise.
         strength_before: the strength before; null where it had none.
         distortion_before: the distance to the seed before.
-        image_before: path of the input before, relative to the run directory.
+        file_before: path of the input before, relative to the run directory.
 
     """
 
@@ -281,7 +281,7 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
     translated_evaluations: Count | UnsetType = UNSET
     strength_before: Number | None
     distortion_before: Distortion
-    image_before: str
+    file_before: str
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -413,8 +413,8 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         measure: the measure of distances in dB, such as SNR; absent where it is PSNR.
-        curve: two ends, in dB, between which the area under the curve lies; absent where they are
-            10 and 60.
+        range_db: two ends, in dB, between which the area under the curve lies; absent where they
+            are 10 and 60.
         db: shares by the measure in dB.
         linf: shares by the largest change of a value.
         area: area under the curve of the share against PSNR from 10 to 60 dB, or the measure and
@@ -423,7 +423,7 @@ class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     measure: str | None = None
-    curve: Annotated[tuple[Number, ...], msgspec.Meta(min_length=2, max_length=2)] | None = None
+    range_db: Annotated[tuple[Number, ...], msgspec.Meta(min_length=2, max_length=2)] | None = None
     db: tuple[DbShare, ...]
     linf: tuple[LinfShare, ...]
     area: ShareAsWritten
@@ -433,13 +433,13 @@ class DbShare(msgspec.Struct, frozen=True):
     """How many seeds have a deviating input of at least a nearness.
 
     Attributes:
-        at_least: least nearness by the measure, in dB.
+        at_least_db: least nearness by the measure, in dB.
         seeds: how many seeds.
         share: their share of all.
 
     """
 
-    at_least: Number
+    at_least_db: Number
     seeds: Count
     share: ShareAsWritten
 
@@ -448,13 +448,13 @@ class LinfShare(msgspec.Struct, frozen=True):
     """How many seeds have one whose largest change is at most so many levels.
 
     Attributes:
-        at_most: levels; of images, gray levels.
+        at_most_levels: levels; of images, gray levels.
         seeds: how many seeds.
         share: their share of all.
 
     """
 
-    at_most: Number
+    at_most_levels: Number
     seeds: Count
     share: ShareAsWritten
 
@@ -483,7 +483,7 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     Attributes:
         path: path of the inputs of --test; absent of the seeds.
-        images: inputs that were evaluated.
+        inputs: inputs that were evaluated.
         deviating: those on which the compared arms decide differently, or one fails.
         by_tie: deviating inputs that deviate by a tie.
         tied: inputs on which the decision of a compared arm hangs on a tie.
@@ -499,7 +499,7 @@ class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """
 
     path: str | None = None
-    images: Count
+    inputs: Count
     deviating: Count
     by_tie: Count
     tied: Count
@@ -517,8 +517,8 @@ class ObservedHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         device: name of the device.
-        temperatures: degrees Celsius, by thermal zone.
-        frequencies: MHz, by core.
+        temperatures_celsius: degrees Celsius, by thermal zone.
+        frequencies_mhz: MHz, by core.
         canaries: how often the canary gave its first answer, its first label with other raw
             outputs, another label.
         pauses: how often the device was left to cool.
@@ -528,8 +528,8 @@ class ObservedHealth(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device: str
-    temperatures: Mapping[str, Readings]
-    frequencies: Mapping[str, Readings]
+    temperatures_celsius: Mapping[str, Readings]
+    frequencies_mhz: Mapping[str, Readings]
     canaries: Mapping[_CanaryName, CountFromOne]
     pauses: Count
     paused_seconds: Amount
@@ -549,7 +549,7 @@ class ReplayOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What only a replay has.
 
     Attributes:
-        of: the run that is replayed.
+        run: the run that is replayed.
         baseline: the replay that this one is held against.
         mended: stored inputs that deviate no more.
         deviating_seeds: seeds of findings that deviate themselves now.
@@ -558,7 +558,7 @@ class ReplayOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    of: ReplayedRun
+    run: ReplayedRun
     baseline: str | None
     mended: tuple[Finding, ...]
     deviating_seeds: tuple[int, ...]

@@ -17,7 +17,7 @@ class IntervalEstimate(Protocol):
     """A figure with the limits of its interval."""
 
     @property
-    def estimate(self) -> float:
+    def value(self) -> float:
         """The figure."""
 
     @property
@@ -35,9 +35,9 @@ def difference(one: IntervalEstimate, other: IntervalEstimate) -> tuple[float, f
     The limits of both are combined by the squares of their distances from the estimates. The two
     have to be of different items.
     """
-    estimate = one.estimate - other.estimate
-    below = hypot(one.estimate - one.low, other.high - other.estimate)
-    above = hypot(one.high - one.estimate, other.estimate - other.low)
+    estimate = one.value - other.value
+    below = hypot(one.value - one.low, other.high - other.value)
+    above = hypot(one.high - one.value, other.value - other.low)
     return estimate, estimate - below, estimate + above
 
 

@@ -23,7 +23,7 @@ from edgeflare.statistics.distributions import gamma_quantile
 class CountLimits:
     """An estimated count, and its limits."""
 
-    estimate: float
+    value: float
     low: float
     high: float
 

@@ -142,7 +142,7 @@ def _paired(
     p = (
         sign_test(only_before, only_now)
         if complete
-        else p_value_of_interval(found.estimate, found.low, found.high, confidence)
+        else p_value_of_interval(found.value, found.low, found.high, confidence)
     )
     return PairedItems(
         condition=condition,
@@ -163,7 +163,7 @@ def _rate(document: SurveyDocument, condition: str | None) -> tuple[float, Rate]
     confidence, one = found[0] if found else (document.confidence, document.overall)
     if (alone := one.rate.alone) is None:
         return confidence, one.rate
-    own = replace(one.rate, estimate=alone.estimate, low=alone.low, high=alone.high, alone=None)
+    own = replace(one.rate, value=alone.value, low=alone.low, high=alone.high, alone=None)
     return confidence, own
 
 

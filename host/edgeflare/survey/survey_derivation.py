@@ -301,7 +301,7 @@ def _plan(plan: SurveyPlan, document: RunDocument) -> AskedPlan:
         groups=None if plan.groups is None else plan.groups.column,
         precision=plan.precision,
         device_queries=plan.device_queries,
-        time_limit=plan.time_limit,
+        time_limit_seconds=plan.time_limit_seconds,
         earlier=plan.earlier,
         confidence=plan.confidence,
         gates=plan.gates,
@@ -345,7 +345,7 @@ def _pooling(facts: SurveyFacts, sample: Sample, rng_seed: int) -> Pooling:
         for slices in (conditions, severities, facts.classes)
     ]
     surprises = int((sample.asked & (fact.seen != fact.foretold)).sum())
-    return Pooling(p=min(holm(p_values)), surprises=surprises)
+    return Pooling(p_corrected=min(holm(p_values)), surprises=surprises)
 
 
 def _rounded(part: _Part) -> _Part:

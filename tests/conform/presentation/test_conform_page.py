@@ -148,7 +148,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     document = conformance_fields(several, warnings=["take care"])
     operators = ("ADD", "EXP", "MUL", "DIV", "SIGN", "RESIZE_NEAREST_NEIGHBOR")
-    document["request"]["cells"] = [[one, type_] for one in operators for type_ in TYPES]
+    document["plan"]["cells"] = [[one, type_] for one in operators for type_ in TYPES]
     for one in document["findings"]:
         shape = list(range(1000, 1030))
         one["smallest"]["operators"][0]["settings"] |= {"long" * 20: "x" * 200, "shape": shape}

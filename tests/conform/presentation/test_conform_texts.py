@@ -140,7 +140,7 @@ def test_graphs_are_spoken_of_where_they_were_tried() -> None:
     )
     coverage = msgspec.structs.replace(
         document.coverage,
-        cells=CoveredShare(covered=0, of=0, refused=3),
+        cells=CoveredShare(covered=0, total=0, refused=3),
     )
     graphs = TriedGraphs(tried=1200, pairs=1, in_turn=0, verdicts={"right": 1200})
     said = coverage_sentence(msgspec.structs.replace(document, coverage=coverage, graphs=graphs))

@@ -28,7 +28,9 @@ from edgeflare.record.json_types import plain_json
 
 def test_a_header_is_read_back() -> None:
     header = a_header((ADD, SUM))
-    request = replace(header.request, drawing="memo", graphs="also", seconds=0.5, model="ab")
+    request = replace(
+        header.request, drawing="memo", graphs="also", time_limit_seconds=0.5, model="ab"
+    )
     header = replace(header, request=request)
     again = msgspec.convert(json.loads(json.dumps(plain_json(header))), ConformHeader)
     assert again == header
@@ -91,8 +93,8 @@ def test_another_question_is_refused(request_: Mapping[str, Any], said: str) -> 
 )
 def test_less_time_is_refused(was: float | None, now: float | None, said: str) -> None:
     begun = a_header()
-    begun = replace(begun, request=replace(begun.request, seconds=was))
-    other = replace(begun, request=replace(begun.request, seconds=now))
+    begun = replace(begun, request=replace(begun.request, time_limit_seconds=was))
+    other = replace(begun, request=replace(begun.request, time_limit_seconds=now))
     with pytest.raises(UserError, match=said) if said else nullcontext():
         begun.require_same(other, "run")
 
@@ -169,7 +171,7 @@ def test_a_journal_that_cannot_be_begun_leaves_its_folder_to_others(tmp_path: Pa
 
 def _lasting(seconds: float) -> ConformHeader:
     header = a_header()
-    return replace(header, request=replace(header.request, seconds=seconds))
+    return replace(header, request=replace(header.request, time_limit_seconds=seconds))
 
 
 def test_a_run_that_was_made_longer_is_not_made_shorter_again(tmp_path: Path) -> None:
@@ -205,7 +207,7 @@ def test_a_document_that_others_have_changed_is_refused_and_stays(tmp_path: Path
 
 def test_a_limit_that_is_no_number_is_damage(tmp_path: Path) -> None:
     journal = begin_journal(tmp_path / "run", _lasting(60.0), overwrite=False)
-    journal.note("request", {**plain_json(_lasting(60.0).request), "seconds": "long"})
+    journal.note("request", {**plain_json(_lasting(60.0).request), "time_limit_seconds": "long"})
     journal.close()
     with pytest.raises(UserError, match=r"conform\.db is damaged"):
         resume_journal(tmp_path / "run", _lasting(60.0))

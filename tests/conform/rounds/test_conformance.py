@@ -104,7 +104,7 @@ def test_what_is_always_refused_is_no_part_of_what_could_be_covered(tmp_path: Pa
         rounds.draw(source, 32)
     document = _document((rounds, []))
     _check(document)
-    assert document["coverage"]["cells"] == {"covered": 1, "of": 1, "refused": 1}
+    assert document["coverage"]["cells"] == {"covered": 1, "total": 1, "refused": 1}
     assert document["coverage"]["uncovered"]["cells"] == []
     assert document["graphs"] is None
     assert document["coverage"]["buckets"]["refused"] > 0

@@ -314,7 +314,7 @@ def test_the_digest_tells_drafts_apart() -> None:
         [Draft((node,))],
         [Draft((node,)), Draft((node,))],
         [Draft((node, node))],
-        [Draft((replace(node, constants=8),))],
+        [Draft((replace(node, constants_seed=8),))],
         [Draft((replace(node, sources=(0, -1)),))],
         [Draft((an_addition(output_scale=2.0),))],
     ]

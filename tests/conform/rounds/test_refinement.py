@@ -66,7 +66,7 @@ def test_findings_that_count_share_a_round() -> None:
     shares = _shares(drafts)
     assert 0 < shares[ADD] <= 48
     assert 0 < shares[SUM] <= 48
-    assert len({draft.nodes[0].constants for draft in drafts}) == len(drafts)
+    assert len({draft.nodes[0].constants_seed for draft in drafts}) == len(drafts)
     state = _seen({ADD: SHARED, SUM: WRONG})
     assert _shares(Refinement().drafts(_groups(state), state, {}, [0, 1])).keys() == {SUM}
 

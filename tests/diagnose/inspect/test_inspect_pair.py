@@ -88,7 +88,7 @@ def test_a_channel_with_a_fault_is_named_with_its_layer(pair: Pair, tmp_path: Pa
     verdict = found.verdict
     assert verdict.name == "channel", verdict.sentence
     assert verdict.unit is not None
-    assert (found.layers[verdict.unit.layer].operator, verdict.unit.channel) == (2, 5)
+    assert (found.layers[verdict.unit.layer].operator_index, verdict.unit.channel) == (2, 5)
 
 
 def test_no_channel_of_a_healthy_pair_is_blamed_and_later_layers_have_more_of_the_error(
@@ -146,7 +146,7 @@ def parts(values: NDArray[np.float32], layers: Sequence[UnitLayer]) -> list[NDAr
 
 def test_layers_come_in_execution_order_without_that_of_the_scores() -> None:
     layers, compressed = units().layers, network(COMPRESSED)
-    operators = [layer.operator for layer in layers]
+    operators = [layer.operator_index for layer in layers]
     assert operators == sorted(set(operators))
     graph = compressed.graph
     outputs = [graph.operators[operator].outputs[0] for operator in operators]
@@ -165,11 +165,11 @@ def test_activations_and_errors_are_means_of_what_the_runtime_computes(seed: int
     activations, errors = (parts(found.values[name], known.layers) for name in BEHAVIOURS[:2])
     names = [one.name for one in ours.operators]
     for number, layer in enumerate(known.layers):
-        (tensor,) = ours.operators[layer.operator].outputs
+        (tensor,) = ours.operators[layer.operator_index].outputs
         got = ours.tensors[tensor].real(captured[1][tensor])
         wanted = got.reshape(-1, layer.channels).mean(axis=0)
         assert activations[number] == pytest.approx(wanted, abs=1e-5)
-        nth = names[: layer.operator].count(layer.name)
+        nth = names[: layer.operator_index].count(layer.name)
         same = [one for one in theirs.operators if one.name == layer.name][nth]
         exact = captured[0][same.outputs[0]].reshape(-1, layer.channels).mean(axis=0)
         assert errors[number] == pytest.approx(exact - wanted, abs=1e-4)

@@ -96,7 +96,7 @@ def test_layers_of_a_converted_model_are_all_seen(healthy: list[LayerFigures]) -
         assert one.matched_by == "structure"
         assert one.entire is not None
         assert one.entire.inputs == len(INPUTS)
-        assert one.entire.sqnr_db is None or one.entire.sqnr_db > 20
+        assert one.entire.snr_db is None or one.entire.snr_db > 20
         assert (one.device_single, one.device_entire) == (None, None)
     measured = [one for one in healthy if one.sensitivity is not None]
     assert {one.layer.name for one in healthy} - {one.layer.name for one in measured} == {"SOFTMAX"}
@@ -106,10 +106,10 @@ def test_the_last_layer_moves_the_margin_by_its_own_error(healthy: list[LayerFig
     """Behind the scores nothing is in between: the margin is a difference of two of them."""
     graph = Graph(CONTENT)
     last = [one for one in graph.layers if one.name == "FULLY_CONNECTED"][-1]
-    found = next(one for one in healthy if one.layer.operator == last.index)
+    found = next(one for one in healthy if one.layer.operator_index == last.index)
     assert found.sensitivity is not None
     assert found.single is not None
-    assert 0 < found.sensitivity.margin <= 2 * found.single.largest
+    assert 0 < found.sensitivity.margin <= 2 * found.single.max_error
 
 
 @pytest.mark.parametrize("operator", weighted(CONTENT))
@@ -118,10 +118,10 @@ def test_a_layer_of_wrong_weights_is_the_most_sensitive(operator: int) -> None:
     found, _ = figures_of(content)
     measured = [one for one in found if one.sensitivity is not None]
     worst = max(measured, key=lambda one: one.sensitivity.margin)  # type: ignore[union-attr]
-    assert worst.layer.operator == operator
+    assert worst.layer.operator_index == operator
     assert worst.single is not None
-    assert worst.single.sqnr_db is not None
-    assert worst.single.sqnr_db < 3
+    assert worst.single.snr_db is not None
+    assert worst.single.snr_db < 3
 
 
 @pytest.mark.parametrize("operator", weighted(CONTENT))
@@ -132,9 +132,11 @@ def test_a_layer_that_the_device_computes_otherwise_differs_by_itself(operator: 
     )
     device = DeviceSide(_Faulty(CONTENT, wrong).opens, 2**20)
     found, layers = figures_of(CONTENT, device=device, original=None)
-    assert [one.layer.operator for one in found if differs_on_device(one)] == [operator]
+    assert [one.layer.operator_index for one in found if differs_on_device(one)] == [operator]
     assert {(one.entire, one.sensitivity) for one in found} == {(None, None)}
-    behind = {one.layer.operator for one in found if one.device_entire and one.device_entire.off}
+    behind = {
+        one.layer.operator_index for one in found if one.device_entire and one.device_entire.off
+    }
     assert min(behind) == operator
     assert layers.notes.lines() == [NOT_ALONE]
     assert layers.outputs_differ == len(INPUTS)
@@ -190,7 +192,7 @@ def test_operators_that_are_wrong_together_alone_are_named() -> None:
 
     found, layers = figures_of(CONTENT, device=DeviceSide(blind, 2**20), original=None)
     assert not any(differs_on_device(one) for one in found)
-    assert [one.operator for one in layers.together] == [before.index, last.index]
+    assert [one.operator_index for one in layers.together] == [before.index, last.index]
     cut = LayerComparison(LayeredModel(graph, CONTENT), opens, None, DeviceSide(blind, 2**20))
     with closing(cut):
         cut.add(INPUTS[0], lambda: True)
@@ -272,7 +274,7 @@ def test_a_float16_file_is_seen_whole() -> None:
 def test_the_quantize_of_a_float_input_stands_for_the_input() -> None:
     found, _ = figures_of(edited(CONTENT, _with_float_input), float_input=True)
     assert (found[0].layer.name, found[0].matched_by) == ("QUANTIZE", "conversion")
-    assert found[0].original is None
+    assert found[0].original_index is None
     assert found[0].entire == found[0].single
     assert msgspec.convert(plain_json(found), list[LayerFigures]) == found
 
@@ -295,7 +297,7 @@ def test_a_changed_decision_is_counted() -> None:
     name = constant_of(CONTENT, weighted(CONTENT)[-1], 1)
     content = with_constant(CONTENT, name, lambda values: -values)
     (found,) = (
-        one for one in figures_of(content)[0] if one.layer.operator == weighted(CONTENT)[-1]
+        one for one in figures_of(content)[0] if one.layer.operator_index == weighted(CONTENT)[-1]
     )
     assert found.sensitivity is not None
     assert found.sensitivity.changed == found.sensitivity.inputs == 3
@@ -314,7 +316,7 @@ def test_ranges_are_held_against_what_the_original_puts_out() -> None:
                 known.scale = [scale / 4]
 
     found, _ = figures_of(edited(CONTENT, narrowed))
-    cut = next(one for one in found if one.layer.operator == first)
+    cut = next(one for one in found if one.layer.operator_index == first)
     assert cut.range is not None
     assert cut.range.above > 0.01
 
@@ -345,7 +347,7 @@ def test_constants_are_compared_whatever_the_input() -> None:
     name = constant_of(CONTENT, operator, 2)
     content = with_constant(CONTENT, name, lambda values: values + 1000)
     found, _ = figures_of(content)
-    beyond = [one.layer.operator for one in found if one.constants and one.constants.beyond]
+    beyond = [one.layer.operator_index for one in found if one.constants and one.constants.beyond]
     assert beyond == [operator]
 
 

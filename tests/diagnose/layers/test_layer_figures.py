@@ -38,9 +38,9 @@ def test_of_one_input_they_are_those_of_litert_quantizer(both: Real) -> None:
         theirs.mean_squared_difference(got, wanted), rel=1e-5, abs=1e-12
     )
     if found.rmse > 1e-3 and np.abs(wanted).max() > 1e-3:
-        assert found.sqnr_db is not None
+        assert found.snr_db is not None
         theirs_snr = theirs.signal_to_noise_ratio(got, wanted, epsilon=0.0)
-        assert 10 ** (found.sqnr_db / 10) == pytest.approx(theirs_snr, rel=1e-5)
+        assert 10 ** (found.snr_db / 10) == pytest.approx(theirs_snr, rel=1e-5)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
@@ -49,15 +49,15 @@ def test_over_inputs_squares_are_those_of_all_values(inputs: list[Real]) -> None
     off = np.concatenate([got - wanted for wanted, got in inputs])
     assert found.inputs == len(inputs)
     assert found.rmse == pytest.approx(float(np.sqrt(np.square(off).mean())))
-    assert found.largest == float(np.abs(off).max())
-    assert found.units == pytest.approx(2 * found.largest)
+    assert found.max_error == float(np.abs(off).max())
+    assert found.max_error_steps == pytest.approx(2 * found.max_error)
     assert found.off == bool(off.any())
     each = [error_of((wanted, got)).cosine for wanted, got in inputs]
     assert found.cosine == pytest.approx(sum(one for one in each if one is not None) / len(each))
     signal = np.concatenate([wanted for wanted, _ in inputs])
-    if found.sqnr_db is not None and np.abs(signal).max() > 0:
+    if found.snr_db is not None and np.abs(signal).max() > 0:
         ratio = np.square(signal).sum() / np.square(off).sum()
-        assert found.sqnr_db == pytest.approx(10 * np.log10(ratio))
+        assert found.snr_db == pytest.approx(10 * np.log10(ratio))
 
 
 def test_what_is_not_finite_on_one_side_alone_counts_apart() -> None:

@@ -35,8 +35,8 @@ RIGHT, WRONG = LayerConstants(0.5, 0.5, False), LayerConstants(200.0, 0.5, False
 
 
 def error(**fields: float | None) -> LayerError:
-    known = {"inputs": 5, "not_finite": 0, "cosine": 1.0, "sqnr_db": 40.0, "rmse": 0.1}
-    return LayerError(**{**known, "largest": 0.5, "units": None, **fields})  # type: ignore[arg-type]
+    known = {"inputs": 5, "not_finite": 0, "cosine": 1.0, "snr_db": 40.0, "rmse": 0.1}
+    return LayerError(**{**known, "max_error": 0.5, "max_error_steps": None, **fields})  # type: ignore[arg-type]
 
 
 def layer(
@@ -49,7 +49,7 @@ def layer(
 ) -> LayerFigures:
     return LayerFigures(
         layer=LayerName(operator, "CONV_2D", f"c{operator}"),
-        original=operator,
+        original_index=operator,
         matched_by="structure",
         constants=constants,
         entire=error(rmse=0.2),
@@ -62,19 +62,25 @@ def layer(
 
 def table(layers: Sequence[LayerFigures], **fields: object) -> LayersDocument:
     known = {"edgeflare": "0", "pair": "p", "fingerprint": "f", "kernels": "xnnpack", "inputs": 5}
-    known |= {"device": None, "asked": 5, "input_range": None, "notes": (), "source": "s.npz"}
+    known |= {
+        "device": None,
+        "inputs_requested": 5,
+        "input_range": None,
+        "notes": (),
+        "source": "s.npz",
+    }
     known |= {"outputs_differ": None, "together": ()}
     return LayersDocument(**{**known, "layers": tuple(layers), **fields})  # type: ignore[arg-type]
 
 
 def test_constants_of_few_layers_are_wrong_and_of_most_are_others() -> None:
     few = table([layer(0), layer(1, constants=WRONG), layer(2)])
-    assert [one.layer.operator for one in few.faulty()] == [1]
+    assert [one.layer.operator_index for one in few.faulty()] == [1]
     assert layers_page(few).mark == "fail"
     assert "CONV_2D (operator 1) (200 steps)" in lead(few)
     wraps = LayerConstants(4e9, 0.5, True)
     most = table([layer(0, constants=WRONG), layer(1, constants=WRONG), layer(2, constants=wraps)])
-    assert [one.layer.operator for one in most.faulty()] == [2]
+    assert [one.layer.operator_index for one in most.faulty()] == [2]
     assert "constants of 3 layers are others than the original's" in lead(most)
     assert "which its type cannot hold" in lead(most)
 
@@ -88,7 +94,7 @@ def test_a_layer_that_was_pruned_is_not_faulty() -> None:
 
 def test_the_most_sensitive_layer_is_named_with_those_that_cannot_be_told_from_it() -> None:
     rows = [layer(0, 0.1), layer(1, 0.9), layer(2, 1.0, above=0.06), layer(3, 0.5)]
-    assert [one.layer.operator for one in table(rows).most_sensitive()] == [2, 1]
+    assert [one.layer.operator_index for one in table(rows).most_sensitive()] == [2, 1]
     said = lead(table(rows))
     assert said.startswith("CONV_2D (operator 2) is the most sensitive to compression")
     assert "moves the margin by 1 on average, and changes 1 of 5 decisions" in said
@@ -111,7 +117,7 @@ def test_without_sensitivities_the_own_share_sorts_and_none_is_named() -> None:
 
 
 def test_layers_that_are_not_finite_come_first() -> None:
-    nan = replace(layer(1, 0.1), entire=error(not_finite=99, inputs=1, sqnr_db=None))
+    nan = replace(layer(1, 0.1), entire=error(not_finite=99, inputs=1, snr_db=None))
     found = table([layer(0, 1.0), nan])
     assert found.by_sensitivity()[0] == nan
     assert "CONV_2D (operator 1) is the first that is not finite on one side alone" in lead(found)
@@ -121,10 +127,10 @@ def test_layers_that_are_not_finite_come_first() -> None:
 
 def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:
     units = {0: 1.0, 1: 3.0, 2: 9.0, 3: 5.0, 4: 4.0}
-    rows = [layer(at, device=error(units=steps)) for at, steps in units.items()]
+    rows = [layer(at, device=error(max_error_steps=steps)) for at, steps in units.items()]
     phone = RunDevice(name="phone", provenance=BOARD)
     found = table(rows, device=phone, outputs_differ=2)
-    assert [one.layer.operator for one in found.wrong_on_device()] == [2, 3, 4, 1]
+    assert [one.layer.operator_index for one in found.wrong_on_device()] == [2, 3, 4, 1]
     assert (
         "phone computes 4 of 5 layers otherwise than the twin:"
         " CONV_2D (operator 2) (up to 9 steps), CONV_2D (operator 3) (up to 5 steps),"
@@ -154,14 +160,14 @@ def test_an_input_that_cannot_hold_what_it_is_given_is_said() -> None:
 @pytest.mark.parametrize(
     ("found", "differs"),
     [
-        (error(units=1.0), False),
-        (error(units=2.0), True),
-        (error(sqnr_db=61.0), False),
-        (error(sqnr_db=59.0), True),
-        (error(sqnr_db=-999.0, largest=1e-30), False),
-        (error(sqnr_db=20.0), True),
+        (error(max_error_steps=1.0), False),
+        (error(max_error_steps=2.0), True),
+        (error(snr_db=61.0), False),
+        (error(snr_db=59.0), True),
+        (error(snr_db=-999.0, max_error=1e-30), False),
+        (error(snr_db=20.0), True),
         (error(not_finite=1), True),
-        (error(sqnr_db=None, largest=0.0), False),
+        (error(snr_db=None, max_error=0.0), False),
         (None, False),
     ],
 )

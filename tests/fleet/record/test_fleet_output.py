@@ -143,7 +143,7 @@ EVIL = '<script>alert("x")</script>&\x1b[31m'
 def state(ended: bool) -> FleetState:
     attempt = AttemptState(1, EVIL, EVIL, 0.0, 3.0, f"lost ({EVIL})")
     return FleetState(
-        campaign="c",
+        fingerprint="c",
         seconds=60.0,
         units=[
             UnitState("unit-0000", EVIL, "0:5", 5, "done", 5, 2, [attempt]),

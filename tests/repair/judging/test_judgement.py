@@ -262,7 +262,7 @@ def test_as_many_are_shown_as_are_changed(tight: list[Row], wide: list[Row], mos
         margins = [one.shown.original.margin for one in found if one.shown.change == kind]
         assert len(margins) == min(count, most)
         assert margins == sorted(margins, reverse=True)
-    assert len({one.shown.image for one in found}) == len(found)
+    assert len({one.shown.file for one in found}) == len(found)
 
 
 # What a candidate mends and breaks.
@@ -273,10 +273,12 @@ def test_deviations_are_counted_by_kind() -> None:
     original = [answer(0), answer(0), answer(0, 0.001), answer(0, tied=True), answer(0), answer(1)]
     arm = [answer(0), answer(1), answer(1), answer(2), answer(1, tied=True), answer(1, tied=True)]
     found = figures(original, arm, np.array([0, 1, 0, 2, -1, 9]))
-    assert found == Figures(asked=6, deviating=4, big=3, strict=2, failed=0, right=3, labelled=4)
+    assert found == Figures(
+        inputs=6, deviating=4, wide_margin=3, strict=2, failed=0, right=3, labelled=4
+    )
     limit = 1 / 128
     original = [answer(0, limit), answer(0, limit * 1.01)]
-    assert figures(original, [answer(1), answer(1)], None).big == 1
+    assert figures(original, [answer(1), answer(1)], None).wide_margin == 1
     found = figures([answer(0)], [answer(0)], None)
     assert (found.right, found.labelled) == (None, 0)
     assert figures([answer(0)], [answer(0)], np.array([-1])).right is None
@@ -366,7 +368,7 @@ def test_the_file_before_changes_nothing_and_the_original_mends_all(
     for one in same.by_set.values():
         assert one.before == one.after
         assert (one.mended, one.broken, one.p) == (0, 0, 1.0)
-    assert same.by_set[TIGHT].before.asked == len(sets[TIGHT].inputs)
+    assert same.by_set[TIGHT].before.inputs == len(sets[TIGHT].inputs)
     assert (same.score, best.score) == (1.0, 0.0)
     wide = best.by_set[WIDE]
     assert (wide.mended, wide.broken) == (wide.before.deviating, 0)
@@ -434,8 +436,8 @@ def test_a_device_answers_as_the_host_on_the_same_kernels(
 ) -> None:
     some: Mapping[SetName, JudgedSet] = {TIGHT: sets[TIGHT], WIDE: sets[WIDE]}
     found = judged_on(opened.devices[0], ORIGINAL.read_bytes(), opened, some)
-    assert found.asked == sum(len(one.inputs) for one in some.values())
-    assert found.same_labels == found.asked
+    assert found.inputs == sum(len(one.inputs) for one in some.values())
+    assert found.same_labels == found.inputs
     for name, one in some.items():
         assert found.sets[name].before == figures(one.original, one.before, one.labels)
         assert found.sets[name].after.deviating == 0

@@ -35,7 +35,7 @@ def test_fewer_labels_stand_an_attack_and_all_stand_one_that_goes_nowhere(
     assert found.why_not is None
     assert all(one.before == one.after for one in found.kept.values())
     none, fgsm, pgd = (found.kept[name].before for name in ("none", "fgsm", "pgd"))
-    assert none == found.asked == len(few.inputs)
+    assert none == found.seeds == len(few.inputs)
     assert none > fgsm >= pgd
     monkeypatch.setattr(attacks, "RADIUS", 0.2)  # rounded away
     assert robustness(content, content, opened, few).kept["pgd"].before == none

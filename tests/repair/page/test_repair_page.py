@@ -78,14 +78,14 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
         promoted=1,
         margin_difference=0.5,
         deviating=7,
-        bytes=43_296,
+        size_bytes=43_296,
     )
     other = structs.replace(step, block="head", taken_back=True, margin_difference=12.25)
     facts, table = told(path=(step, other))
     assert facts == Facts("Precision: mixed", (("promoted", "conv_1"),))
     assert table.title == "path"
     assert table.header == [
-        "block", "taken back", "promoted", "margin difference", "deviating", "bytes",
+        "block", "taken back", "promoted", "margin difference", "deviating", "size bytes",
     ]  # fmt: skip
     assert table.rows == [
         ["conv_1", "no", "1", "0.5", "7", "43,296"],
@@ -105,7 +105,7 @@ def test_any_details_have_tables_whose_rows_fit_their_headers(path: list[Precisi
 
 
 def point(name: str, ratio: float | None, score: float | None) -> TriedCandidate:
-    return TriedCandidate(name=name, seconds=1, latency_ratio=ratio, score=score, bytes=1000)
+    return TriedCandidate(name=name, seconds=1, latency_ratio=ratio, score=score, size_bytes=1000)
 
 
 def drawn(
@@ -178,7 +178,7 @@ def compared(before: int, after: int, accuracy: Change | None = None) -> SetJudg
 TRIED = TriedCandidate(
     name="mixed",
     seconds=1.25,
-    bytes=43296,
+    size_bytes=43296,
     latency_ratio=0.5,
     latency=(Latency("board", 2e-6, 1e-6, 0.5, 0.48, 0.53, 10),),
     score=0.6,
@@ -191,7 +191,7 @@ ON_BOARD = OnDevice(
         "seeds": BeforeAndAfter(figures(3), figures(1)),
         "tight": BeforeAndAfter(figures(9), figures(5)),
     },
-    asked=3200,
+    inputs=3200,
     same_labels=3199,
 )
 
@@ -234,8 +234,8 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
     )  # fmt: skip
     after = structs.replace(before, success_rate=None, mean_queries=None)
     again = SearchComparison(stopped_by="sigterm", strategy="boundary", before=before, after=after)
-    assert "again" not in sections(again=None)
-    section = sections(again=again)["again"]
+    assert "again" not in sections(search=None)
+    section = sections(search=again)["again"]
     assert "stopped before its end: SIGTERM" in sentences(section)
     (searches,) = tables(section)
     assert searches.rows == [
@@ -247,7 +247,7 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
 def words_of(**changes: Any) -> Sequence[str]:
     repaired = RepairedModel(
         *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
-        file="repaired.tflite", sha256="", recipe=None, bytes_before=100, bytes_after=90,
+        file="repaired.tflite", sha256="", recipe=None, size_before_bytes=100, size_bytes=90,
     )  # fmt: skip
     made = {"repaired": repaired, "chosen": "ranges", "judged": JUDGED, "offered": None}
     document = structs.replace(repair_by_shifts(), **made | changes)
@@ -268,7 +268,7 @@ def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:
         TRIED,
         name="weights-only",
         latency_ratio=2.87,
-        bytes=43600,
+        size_bytes=43600,
         needs={"--max-latency": "+187%"},
     )
     for changes, instead in (({}, "2,700"), ({"written": False, "repaired": None}, "2,175")):
@@ -315,11 +315,11 @@ def test_the_candidates_the_sets_and_the_inputs_are_in_it(
     assert f"A repaired model is written: {document.why}." in parsed.text
     for tried in document.candidates:
         assert f"{tried.name} " in parsed.text
-        assert f"{tried.bytes:,}" in parsed.text
+        assert f"{tried.size_bytes:,}" in parsed.text
     assert document.judged is not None
     for name, one in document.judged.by_set.items():
         counts = f"{one.before.deviating:,} → {one.after.deviating:,}"
-        assert re.search(rf"{name} {one.after.asked:,} {counts}", parsed.text)
+        assert re.search(rf"{name} {one.after.inputs:,} {counts}", parsed.text)
     (figure,) = parsed.all("svg")
     assert all(name in str(figure["aria-label"]) for name in document.front)
     cards = [one for one in parsed.all("img") if str(one["src"]).startswith("data:image/")]
@@ -329,7 +329,7 @@ def test_the_candidates_the_sets_and_the_inputs_are_in_it(
         original, before, after = (document.classes[one.label] for one in answers)
         numbers = r"[\d.]+ [\d.]+"
         assert re.search(
-            rf"{shown.image}.{{,120}} original {original} {numbers} before {before} {numbers}"
+            rf"{shown.file}.{{,120}} original {original} {numbers} before {before} {numbers}"
             rf" after {after} {numbers}",
             parsed.text,
         )
@@ -346,7 +346,7 @@ def hostile(tried: TriedCandidate) -> TriedCandidate:
                     promoted=1,
                     margin_difference=0.5,
                     deviating=7,
-                    bytes=43_296,
+                    size_bytes=43_296,
                 ),
             ),
             promoted=(HOSTILE,),
@@ -374,7 +374,7 @@ def test_hostile_names_stay_text(document: RepairDocument, directory: RunDirecto
             candidates=tuple(map(hostile, document.candidates)),
             why=HOSTILE,
             on_devices=tuple(structs.replace(one, device=HOSTILE) for one in document.on_devices),
-            request=structs.replace(document.request, max_size=HOSTILE, test=HOSTILE),
+            plan=structs.replace(document.plan, max_size=HOSTILE, test=HOSTILE),
             chosen=HOSTILE,
             front=(HOSTILE,),
         ),
@@ -392,11 +392,11 @@ def test_an_input_that_is_gone_or_damaged_is_said_and_one_outside_refused(
     document: RepairDocument, directory: RunDirectory
 ) -> None:
     first, second, *others = document.shown
-    (directory.path / first.image).unlink()
-    (directory.path / second.image).write_bytes(b"none")
+    (directory.path / first.file).unlink()
+    (directory.path / second.file).write_bytes(b"none")
     parsed = well_formed(html_of(document, directory))
     assert parsed.text.count("its file is gone or damaged") == 2
-    outside = structs.replace(first, image="../secret.png")
+    outside = structs.replace(first, file="../secret.png")
     with pytest.raises(UserError, match="outside of it"):
         html_of(structs.replace(document, shown=(outside, second, *others)), directory)
 

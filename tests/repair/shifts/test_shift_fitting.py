@@ -373,11 +373,11 @@ def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
     assert second.repair_ratio > 0.95
     assert second.inducing_ratio == second.induced_agreeing == 1.0
     assert second.net.high < 0.0
-    assert second.unled_ratio is not None
-    assert second.unled_ratio > 1.0
+    assert second.unguided_ratio is not None
+    assert second.unguided_ratio > 1.0
     before = inputs.sampled.deviating
-    assert second.unled_broken == (~before).sum()
-    assert 0.9 * before.sum() < second.unled_mended <= before.sum()
+    assert second.unguided_broken == (~before).sum()
+    assert 0.9 * before.sum() < second.unguided_mended <= before.sum()
 
 
 @pytest.mark.slow
@@ -385,8 +385,8 @@ def test_shifts_do_better_than_the_papers_design(repairers: Mapping[str, JudgedR
     shifted, paper = repairers["shifts"], repairers["perceptron"]
     assert shifted.net.low > 0.0
     assert shifted.net.value > paper.net.value
-    assert shifted.unled_ratio is not None
-    assert shifted.unled_ratio < 1.0
+    assert shifted.unguided_ratio is not None
+    assert shifted.unguided_ratio < 1.0
 
 
 @pytest.mark.slow
@@ -394,9 +394,9 @@ def test_inputs_as_they_come_are_counted_where_none_deviated_before() -> None:
     inputs = World(shifts(c01=10), seeds=30).training(near=500)
     agreeing = replace(inputs, sampled=inputs.sampled.take(~inputs.sampled.deviating))
     judged = evaluate(agreeing, shift_effects(agreeing), lambda *_: None)["second-class"]
-    assert judged.unled_ratio is None
-    assert judged.unled_mended == 0.0
-    assert judged.unled_broken == len(agreeing.sampled)
+    assert judged.unguided_ratio is None
+    assert judged.unguided_mended == 0.0
+    assert judged.unguided_broken == len(agreeing.sampled)
 
 
 # When shifts are a candidate.
@@ -404,14 +404,16 @@ def test_inputs_as_they_come_are_counted_where_none_deviated_before() -> None:
 SURE = JudgedRepairer(
     repair_count=5.0, repair_ratio=0.5, inducing_count=0.0, inducing_ratio=0.0,
     improvement_count=5.0, improvement_ratio=0.5, induced_agreeing=0.1,
-    unled_mended=4.0, unled_broken=3.0, unled_ratio=0.9,
+    unguided_mended=4.0, unguided_broken=3.0, unguided_ratio=0.9,
     net=Estimate(0.1, 0.05, 0.15),
 )  # fmt: skip
 
 
 def sampled(mended: float, broken: float, ratio: float | None) -> JudgedRepairer:
     """Inputs as they come that are mended, and that begin to deviate."""
-    return structs.replace(SURE, unled_mended=mended, unled_broken=broken, unled_ratio=ratio)
+    return structs.replace(
+        SURE, unguided_mended=mended, unguided_broken=broken, unguided_ratio=ratio
+    )
 
 
 FITTED = Fitted(np.array([[0.0, 0.125], [-0.125, 0.0]]), 1.0)

@@ -141,7 +141,7 @@ def test_what_was_before_refinement_is_read_too(tmp_path: Path) -> None:
     seed = chirp(8_000)
     document, directory = stored_run(tmp_path, AudioDomain(8_000), [(seed, noisy(seed, 40))])
     stored = directory.store_input("refined", 0, noisy(seed, 90), AudioDomain(8_000)).path
-    refined = finding(refined={**REFINED, "image_before": stored}).refined
+    refined = finding(refined={**REFINED, "file_before": stored}).refined
     entry = replace(document.findings[0], refined=refined)
     shown = stored_views(directory, entry, document.pair)
     assert [one.what for one in shown] == ["seed", "before", "trigger"]
@@ -163,8 +163,8 @@ def stored(directory: RunDirectory, seed: Image, trigger: Image) -> Document:
     """An entry whose images are those."""
     change = trigger.astype(int) - seed.astype(int)
     return {
-        "seed_image": directory.store_input("seeds", 1, seed, ImageDomain()).path,
-        "image": directory.store_input("findings", 1, trigger, ImageDomain()).path,
+        "seed_file": directory.store_input("seeds", 1, seed, ImageDomain()).path,
+        "file": directory.store_input("findings", 1, trigger, ImageDomain()).path,
         "distortion": {"linf": float(np.abs(change).max())},
         "refined": None,
     }
@@ -253,11 +253,11 @@ def test_a_lost_file_leaves_the_others_and_what_was_before_refinement(tmp_path: 
     seed, trigger, before = (rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(3))
     entry = stored(directory, seed, trigger)
     stored_before = directory.store_input("refined", 1, before, ImageDomain()).path
-    entry["refined"] = {**REFINED, "image_before": stored_before}
+    entry["refined"] = {**REFINED, "file_before": stored_before}
     shown = pictures_in(directory, entry, MOST)
     assert [picture.what for picture in shown] == ["seed", "before", "trigger", "difference"]
     assert np.array_equal(pixels(shown[1]), before)
-    (tmp_path / entry["seed_image"]).write_bytes(b"no picture")
+    (tmp_path / entry["seed_file"]).write_bytes(b"no picture")
     shown = pictures_in(directory, {**entry, "refined": None}, MOST)
     assert [(picture.what, picture.uri is None) for picture in shown] == [
         ("seed", True),

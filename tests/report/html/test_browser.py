@@ -362,7 +362,7 @@ def test_a_replay_is_chosen_from_by_what_is_new(
     document["pair"]["compressed"] = "one.tflite"
     document["replay"] = {
         **REPLAY,
-        "of": {"run": "before", "devices": ["phone"], "compressed": "another.tflite"},
+        "run": {"run": "before", "devices": ["phone"], "compressed": "another.tflite"},
         "baseline": "known", "mended": [mended], "deviating_seeds": new[:1], "new": new,
         "changed_kind": [],
     }  # fmt: skip

@@ -25,7 +25,7 @@ def entry_of(directory: RunDirectory, **changes: Any) -> Document:
             "twin": [0.2, 0.5, 0.1, 0.1, 0.05, 0.05, 0.0],
             "device": [0.1, 0.2, 0.6, 0.02, 0.03, 0.05, 0.0],
         },
-        "operators": [], "image": image, "seed_image": image, "refined": None,
+        "operators": [], "file": image, "seed_file": image, "refined": None,
         "distortion": {"linf": 0.0},
         **changes,
     }  # fmt: skip

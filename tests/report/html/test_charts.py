@@ -37,8 +37,8 @@ def test_the_curves_say_the_share_of_all_seeds(
     document: Document, charts: dict[str, Chart]
 ) -> None:
     for title, key, bound in (
-        ("Nearness to the seeds", "db", "at_least"),
-        ("Largest change", "linf", "at_most"),
+        ("Nearness to the seeds", "db", "at_least_db"),
+        ("Largest change", "linf", "at_most_levels"),
     ):
         told = [(row[0].split()[0], row[2]) for row in charts[title].rows]
         near = document["nearness"][key]

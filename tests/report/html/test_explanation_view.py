@@ -255,7 +255,11 @@ def test_so_is_one_that_holds_something_else(
         ("twin_and_original", None, "has no twin_and_original"),
         ("verdict.which", "magic", r"verdict: which is 'magic', expected one of delegate,"),
         ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm: invalid enum value 'third'"),
-        ("device_and_twin.layers.0.operator", -1, r"layers\[0\]\.operator: expected int >= 0"),
+        (
+            "device_and_twin.layers.0.operator_index",
+            -1,
+            r"layers\[0\]\.operator_index: expected int >= 0",
+        ),
         ("twin_and_original.layers.0.beyond", 1, r"\.beyond: expected bool, got int"),
         ("sha256", "abc", r"sha256: expected str matching regex"),
     ],
@@ -321,7 +325,8 @@ def test_a_strip_has_a_cell_for_each_layer_and_the_table_says_the_same(
     for cell, layer in zip(shares.cells, whole.layers, strict=True):
         assert cell.percent == pytest.approx(100 * max(layer.top_share or 0.0, 0.0))
         assert cell.words == (
-            f"{layer.operator} {layer.name}: channel {layer.top_channel} has {layer.top_share:.0%}"
+            f"{layer.operator_index} {layer.name}: channel {layer.top_channel} has"
+            f" {layer.top_share:.0%}"
         )
     assert all(0.0 <= cell.percent <= 100.0 for cell in aucs.cells)
     parsed = well_formed(show(whole))

@@ -218,7 +218,7 @@ def test_refinement_is_shown_before_and_after(document: Document, rendered: Rend
     first["refined"] = {
         "queries": 40, "device_queries": 3, "strength_before": 0.001,
         "distortion_before": {"l2": 4321.0, "linf": 200.0, "mean_abs": 9.0, "changed": 36},
-        "image_before": second["image"],
+        "file_before": second["file"],
     }  # fmt: skip
     second["refined"] = None
     page = rendered()
@@ -297,7 +297,7 @@ def test_pictures_that_are_gone_are_said_to_be(
 ) -> None:
     for key in ("findings", "deviating_seeds"):
         for entry in document[key]:
-            entry["image" if missing == "findings" else "seed_image"] = "gone.png"
+            entry["file" if missing == "findings" else "seed_file"] = "gone.png"
     page = rendered()
     assert page.count("its file is gone or damaged") >= len(document["findings"])
 
@@ -313,7 +313,7 @@ def replayed(document: Document, baseline: str | None) -> Document:
         "strategy": "replay",
         "replay": {
             **REPLAY,
-            "of": {"run": "/secret/runs/before", "devices": ["phone"],
+            "run": {"run": "/secret/runs/before", "devices": ["phone"],
                    "compressed": document["pair"]["compressed"]},
             "baseline": baseline, "mended": [mended], "deviating_seeds": [worse["seed_id"]],
             "new": [new["seed_id"], worse["seed_id"]], "changed_kind": [],

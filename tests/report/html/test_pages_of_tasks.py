@@ -103,7 +103,7 @@ def test_the_first_findings_have_players_and_the_others_name_their_files(
 
 def _files(document: RunDocument, card_id: str) -> str:
     (entry,) = (one for one in document.deviations if str(one.seed_id) == card_id.split("-")[1])
-    return entry.image
+    return entry.file
 
 
 def test_a_page_of_arrays_has_plots(series: tuple[RunDocument, RunDirectory]) -> None:
@@ -276,7 +276,7 @@ def test_pictures_below_masks_share_the_allowance_of_the_page_also_where_inputs_
     for task in KINDS:
         document, directory = structured_page(tmp_path / task, task)
         for entry in document.findings:
-            (tmp_path / task / entry.image).unlink()
+            (tmp_path / task / entry.file).unlink()
         assert "its file is gone" in run_html(document, directory, {})
     assert counted == [9, 9, 9 + 3 * 2 * (2 + 3)]
 

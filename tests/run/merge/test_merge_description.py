@@ -122,8 +122,8 @@ def ranges(draw: st.DrawFn) -> dict[str, float]:
 
 readings = st.fixed_dictionaries(
     {
-        "temperatures": st.dictionaries(st.sampled_from(["cpu", "skin"]), ranges()),
-        "frequencies": st.dictionaries(st.sampled_from(["cpu0"]), ranges()),
+        "temperatures_celsius": st.dictionaries(st.sampled_from(["cpu", "skin"]), ranges()),
+        "frequencies_mhz": st.dictionaries(st.sampled_from(["cpu0"]), ranges()),
         "canaries": st.dictionaries(
             st.sampled_from(["same", "varied", "changed"]), st.integers(1, 9)
         ),
@@ -155,15 +155,21 @@ def test_counts_add_up_and_extremes_are_those_of_all(runs: list[NotedHealth]) ->
             counted = sum(one["canaries"].get(result, 0) for one in seen)
             assert device["canaries"].get(result, 0) == counted
         assert device["failed"] == any(one["failed"] for one in seen)
-        for zone, range_ in device["temperatures"].items():
-            all_ = [one["temperatures"][zone] for one in seen if zone in one["temperatures"]]
+        for zone, range_ in device["temperatures_celsius"].items():
+            all_ = [
+                one["temperatures_celsius"][zone]
+                for one in seen
+                if zone in one["temperatures_celsius"]
+            ]
             assert range_ == {
                 "first": all_[0]["first"],
                 "min": min(one["min"] for one in all_),
                 "max": max(one["max"] for one in all_),
                 "last": all_[-1]["last"],
             }
-        assert set(device["temperatures"]) == {z for one in seen for z in one["temperatures"]}
+        assert set(device["temperatures_celsius"]) == {
+            z for one in seen for z in one["temperatures_celsius"]
+        }
     assert set(found["warnings"]) == {line for run in runs for line in run["warnings"]}
     assert len(set(found["warnings"])) == len(found["warnings"])
 

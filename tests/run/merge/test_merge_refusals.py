@@ -45,7 +45,7 @@ def other_outputs(about: About) -> About:
 
 
 def held_out(_: About) -> About:
-    told = {"path": "t.npz", "images": 2, "sha256": 64 * "b", "labels": None, "targets": None}
+    told = {"path": "t.npz", "inputs": 2, "sha256": 64 * "b", "labels": None, "targets": None}
     return {"test": told}
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_search_is_refused(
     parts: MergedParts, tmp_path: Path, refusal: Refusal, what: str
 ) -> None:
     other = copied(parts.single(1), tmp_path / "other")
-    note_about(other, **{what: {"of": "runs/before"}})
+    note_about(other, **{what: {"run": "runs/before"}})
     said = refusal(merged, [parts.single(0), other], tmp_path / "merged")
     assert said == f"{other} is a {what}: merge takes runs of `edgeflare search`"
 

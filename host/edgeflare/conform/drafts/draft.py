@@ -40,7 +40,7 @@ class DraftNode:
         operator: the operator's name in the schema.
         type: the operator's type.
         configuration: valid for the type.
-        constants: seed of the values of its constants.
+        constants_seed: seed of the values of its constants.
         sources: the node whose first result feeds each tensor that the operator alone would be
             given, in order; `FRESH` for none.
         given: the operator's place in the model that the user named, whose constants it has as
@@ -51,7 +51,7 @@ class DraftNode:
     operator: str
     type: str
     configuration: Configuration
-    constants: int
+    constants_seed: int
     sources: tuple[int, ...]
     given: int | None = None
 
@@ -100,7 +100,7 @@ def drafted(draft: Draft, given: Mapping[int, OperatorGraph] | None = None) -> D
 def _alone(node: DraftNode, given: Mapping[int, OperatorGraph]) -> OperatorGraph:
     if node.given is not None:
         return given[node.given]
-    rng = np.random.default_rng(node.constants)
+    rng = np.random.default_rng(node.constants_seed)
     return known_operators()[node.operator].build(node.type, node.configuration, rng)
 
 
@@ -148,7 +148,7 @@ def draft_to_json(draft: Draft) -> list[dict[str, Any]]:
             "operator": node.operator,
             "type": node.type,
             "settings": dict(node.configuration),
-            "constants": node.constants,
+            "constants_seed": node.constants_seed,
             "sources": list(node.sources),
             "given": node.given,
         }
@@ -176,9 +176,9 @@ class NodeGraphs:
         """Return the graph of a node alone; its configuration is valid."""
         if node.given is not None:
             return self._given[node.given]
-        key = (*node.cell, node.constants, *node.configuration.items())
+        key = (*node.cell, node.constants_seed, *node.configuration.items())
         if key not in self._built:
-            rng = np.random.default_rng(node.constants)
+            rng = np.random.default_rng(node.constants_seed)
             specification = known_operators()[node.operator]
             self._built[key] = specification.build(node.type, node.configuration, rng)
             if len(self._built) > _REMEMBERED:

@@ -167,7 +167,9 @@ class OperatorVariants:
         drawn = drawn_configuration(variant.node.cell, self.rng)
         if drawn is None or variant.twice:
             return variant
-        return Variant(replace(variant.node, configuration=drawn, constants=drawn_seed(self.rng)))
+        return Variant(
+            replace(variant.node, configuration=drawn, constants_seed=drawn_seed(self.rng))
+        )
 
 
 def base_value(type_: str, shape: tuple[int, ...]) -> GraphValue:

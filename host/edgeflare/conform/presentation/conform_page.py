@@ -147,7 +147,7 @@ def _smallest(one: FoundFault) -> list[Block]:
 
 def _in_full(document: ConformDocument) -> Iterator[Section]:
     """Yield what a browser alone has room for."""
-    types = list(dict.fromkeys(type_ for _, type_ in document.request.cells))
+    types = list(dict.fromkeys(type_ for _, type_ in document.plan.cells))
     tried = Table(title="", header=("operator", *types), rows=list(_map_rows(document, types)))
     yield Section(id="map", title="Operators and types", words=_MAP, blocks=[tried], brief=False)
     refused = Table(
@@ -184,11 +184,11 @@ def _in_full(document: ConformDocument) -> Iterator[Section]:
 def _map_rows(document: ConformDocument, types: Sequence[str]) -> Iterator[list[str | TableCell]]:
     """Yield the map's rows: for each operator a cell for each type, empty where it has none."""
     cells = {(cell.operator, cell.type): cell.verdicts for cell in document.cells}
-    asked = {(operator, type_) for operator, type_ in document.request.cells}
+    asked = {(operator, type_) for operator, type_ in document.plan.cells}
     found: dict[tuple[str, str], list[FoundFault]] = {}
     for finding in document.findings:
         found.setdefault((finding.operator, finding.type), []).append(finding)
-    for operator in dict.fromkeys(operator for operator, _ in document.request.cells):
+    for operator in dict.fromkeys(operator for operator, _ in document.plan.cells):
         of_types = [(operator, type_) for type_ in types]
         yield [
             operator,

@@ -167,8 +167,8 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     ends = []
     if request.models is not None:
         ends.append(f"after {count_of(request.models, 'model')}")
-    if request.seconds is not None:
-        seconds = request.seconds
+    if request.time_limit_seconds is not None:
+        seconds = request.time_limit_seconds
         ends.append(f"after {seconds:g} {'second' if seconds == 1 else 'seconds'}")
     graphs = {"also": ", then graphs", "only": ", graphs alone", "none": ""}[request.graphs]
     yield f"drawn: {request.drawing}{graphs}, run seed {request.rng_seed};" + (

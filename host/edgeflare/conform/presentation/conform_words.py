@@ -48,7 +48,7 @@ def headline(document: ConformDocument) -> str:
     runtime = f"{device.runtime} {device.runtime_version}, {device.kernels}"
     tried_models = count_of(document.models, "model")
     where = f"in {tried_models} of {cells_of(document.coverage.cells.covered)}"
-    if document.graphs is not None and document.request.graphs == "only":
+    if document.graphs is not None and document.plan.graphs == "only":
         pairs = f"{count_of(document.graphs.pairs, 'pair')} of " if document.graphs.pairs else ""
         where = f"in {count_of(document.graphs.tried, 'graph')} of {pairs}operators"
     tried, model = "", document.model
@@ -162,7 +162,7 @@ def _kinds(finding: FoundFault) -> list[tuple[object, ...]]:
 
 def asked_besides_cells(document: ConformDocument) -> dict[str, JsonValue]:
     """Return what was asked, but for the operators and types, as plain values by name."""
-    return {key: option for key, option in plain_json(document.request).items() if key != "cells"}
+    return {key: option for key, option in plain_json(document.plan).items() if key != "cells"}
 
 
 def ending_sentence(document: ConformDocument) -> str:
@@ -323,7 +323,7 @@ def refused_sentence(document: ConformDocument) -> list[str]:
 
 
 def _share(figure: CoveredShare) -> str:
-    covered, of = figure.covered, figure.of
+    covered, of = figure.covered, figure.total
     percent = f"{100 * covered / of:.1f} %" if of else "all"
     return f"{percent} ({covered:,} of {of:,})"
 

@@ -53,7 +53,7 @@ class ConformDocument(
 
     Attributes:
         edgeflare: version that wrote it.
-        request: what was asked.
+        plan: what was asked.
         device: provenance of the device.
         host: the kernel sets that it is compared with.
         model: what was tried of the model of `--from`; null without.
@@ -71,7 +71,7 @@ class ConformDocument(
     """
 
     edgeflare: str
-    request: ConformRequest
+    plan: ConformRequest
     device: Provenance
     host: HostKernels
     model: ModelCoverage | None
@@ -205,13 +205,13 @@ class CoveredShare(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         covered: number of what is.
-        of: what the specification has and the device takes.
+        total: what the specification has and the device takes.
         refused: what the device does not take.
 
     """
 
     covered: Count
-    of: Count
+    total: Count
     refused: Count
 
 
@@ -364,7 +364,7 @@ class StoredOperator(msgspec.Struct, frozen=True, kw_only=True):
         operator: name of the operator.
         type: the operator's type.
         settings: values of its parameters, by name.
-        constants: seed of the values of its constants.
+        constants_seed: seed of the values of its constants.
         sources: the operator that feeds each operand; -1 for none.
         given: position in the model of `--from`; null where it was drawn.
 
@@ -373,7 +373,7 @@ class StoredOperator(msgspec.Struct, frozen=True, kw_only=True):
     operator: str
     type: str
     settings: Mapping[str, Any]
-    constants: Count
+    constants_seed: Count
     sources: tuple[Annotated[int, msgspec.Meta(ge=-1)], ...]
     given: Count | None
 

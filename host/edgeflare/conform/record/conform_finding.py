@@ -147,7 +147,7 @@ def _operator(node: DraftNode) -> StoredOperator:
             name: setting.item() if isinstance(setting, np.generic) else setting
             for name, setting in node.configuration.items()
         },
-        constants=node.constants,
+        constants_seed=node.constants_seed,
         sources=tuple(node.sources),
         given=node.given,
     )

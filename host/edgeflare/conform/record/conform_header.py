@@ -133,10 +133,11 @@ class ConformRequest:
         cells: operators and types to try.
         drawing: how models are drawn.
         graphs: whether graphs of operators are tried: besides the operators, alone, or not at all.
-        models: how many to draw; None where the time alone ends it.
-        seconds: how long it may take, shrinking included; None where the count alone ends it.
+        models: how many to draw; null where the time alone ends it.
+        time_limit_seconds: how long it may take, shrinking included; null where the count alone
+            ends it.
         rng_seed: run seed, from which all that is drawn follows.
-        model: sha256 of the model whose operators come first; None for none.
+        model: sha256 of the model whose operators come first; null for none.
 
     """
 
@@ -144,6 +145,8 @@ class ConformRequest:
     drawing: Annotated[_DrawingName, Option("--draw")]
     graphs: Annotated[Graphs, Option("--graphs", _graphs_in_words)]
     models: CountFromOne | None
-    seconds: Annotated[Amount | None, Option("--time-limit", _seconds_in_words, more="longer")]
+    time_limit_seconds: Annotated[
+        Amount | None, Option("--time-limit", _seconds_in_words, more="longer")
+    ]
     rng_seed: Count
     model: Annotated[str | None, Option("--from", _model_in_words)] = None

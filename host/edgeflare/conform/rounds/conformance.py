@@ -147,7 +147,7 @@ def conform_outcome(
     warning = f"several devices that are alike worked on this run: {', '.join(devices)}"
     return ConformDocument(
         edgeflare=header.version,
-        request=header.request,
+        plan=header.request,
         device=header.device,
         host=HostKernels(runtime=header.host_runtime, kernels=HOST_KERNELS),
         model=model,
@@ -174,7 +174,7 @@ def _coverage(coverage: Coverage) -> ConformCoverage:
 
 def _share(figure: CoverageFigure) -> CoveredShare:
     return CoveredShare(
-        covered=figure.covered, of=figure.known - figure.refused, refused=figure.refused
+        covered=figure.covered, total=figure.known - figure.refused, refused=figure.refused
     )
 
 

@@ -116,7 +116,7 @@ def posed(draft: Draft, given: Mapping[int, OperatorGraph]) -> PosedDraft:
 
 
 def _operands(node: DraftNode, graph: OperatorGraph) -> tuple[Values, ...]:
-    rng = np.random.default_rng([node.constants, _OPERANDS])
+    rng = np.random.default_rng([node.constants_seed, _OPERANDS])
     specification = known_operators()[node.operator]
     rows = [specification.operands(graph, style, rng) for style in OPERAND_STYLES]
     return tuple(np.stack(values) for values in zip(*rows, strict=True))

@@ -178,7 +178,7 @@ def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _S
     (node,) = start.draft.nodes
     usual = _RUNS if group.key.counted else _UNCOUNTED_RUNS
     runs = _DEAR_RUNS.get(group.key.symptom, usual)
-    context = ShrinkContext(rounds.given, np.random.default_rng(node.constants), graphs)
+    context = ShrinkContext(rounds.given, np.random.default_rng(node.constants_seed), graphs)
     begun = _Shrunk(group, start, shrinking(start, context, runs), [])
     begun.tell(None)
     return begun

@@ -323,11 +323,11 @@ class RemoteTransport(Transport):
         return self._remote.device if named is None else f"{self._remote.device} {named}"
 
     def _options(self) -> list[str]:
-        limit, idle = str(self._profile.cache_limit_mb), str(IDLE_SECONDS)
+        limit, idle = str(self._profile.cache_limit_mib), str(IDLE_SECONDS)
         named = self._profile.agent_device
         # fmt: off
         return [
-            "--store-limit-mb", limit, "--exit-when-idle", idle, *allow_delegate(self._profile),
+            "--store-limit-mib", limit, "--exit-when-idle", idle, *allow_delegate(self._profile),
             *(() if named is None else (f"--device={named}",)),
         ]
         # fmt: on

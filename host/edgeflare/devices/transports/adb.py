@@ -20,7 +20,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import (
     AGENT_DEVICE,
     CACHE,
-    CACHE_LIMIT_MB,
+    CACHE_LIMIT_MIB,
     RUNTIME,
     START_TIMEOUT_SECONDS,
     ProfileKey,
@@ -366,7 +366,7 @@ PLUGIN = TransportPlugin(
         RUNTIME,
         ProfileKey("serial", text("what `adb devices` calls the device"), needs_trust=False),
         CACHE,
-        CACHE_LIMIT_MB,
+        CACHE_LIMIT_MIB,
         AGENT_DEVICE,
         START_TIMEOUT_SECONDS,
     ),

@@ -88,7 +88,7 @@ def _status(profile: Profile) -> str:
     return "here"
 
 
-_MOST_LINK_DELAY_MS = 60_000.0
+_MOST_LINK_DELAY_SECONDS = 60.0
 """A minute: beyond it, a link counts as lost."""
 
 PLUGIN = TransportPlugin(
@@ -96,7 +96,7 @@ PLUGIN = TransportPlugin(
     keys=(
         PYTHON,
         START_TIMEOUT_SECONDS,
-        ProfileKey("link_delay_ms", number(0, _MOST_LINK_DELAY_MS), needs_trust=False),
+        ProfileKey("link_delay_seconds", number(0, _MOST_LINK_DELAY_SECONDS), needs_trust=False),
     ),
     needs_trust=False,
     starts_device=True,

@@ -22,7 +22,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import (
     AGENT_DEVICE,
     CACHE,
-    CACHE_LIMIT_MB,
+    CACHE_LIMIT_MIB,
     PYTHON,
     RUNTIME,
     START_TIMEOUT_SECONDS,
@@ -372,7 +372,7 @@ PLUGIN = TransportPlugin(
             "host", AcceptedValues('what `ssh` is to connect to, "[USER@]HOST[:PORT]"', _read_host)
         ),
         CACHE,
-        CACHE_LIMIT_MB,
+        CACHE_LIMIT_MIB,
         AGENT_DEVICE,
         START_TIMEOUT_SECONDS,
     ),

@@ -30,17 +30,17 @@ class UnitLayer:
 
     Attributes:
         name: name of the layer's operator, such as "CONV_2D".
-        operator: position of its operator in the compressed model, in execution order.
+        operator_index: position of its operator in the compressed model, in execution order.
         channels: how many units it has, one or more.
 
     """
 
     name: str
-    operator: int
+    operator_index: int
     channels: int
 
     def __str__(self) -> str:
-        return f"{self.name} (operator {self.operator})"
+        return f"{self.name} (operator {self.operator_index})"
 
 
 @dataclass(frozen=True, slots=True)

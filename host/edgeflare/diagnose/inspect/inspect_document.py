@@ -30,7 +30,7 @@ class BestScore:
         behaviour: behaviour of the units.
         measure: measure by which it was chosen and scored.
         hypothesis: hypothesis that it was held against.
-        unit: the unit; None for a regression over all units.
+        unit: the unit; null for a regression over all units.
         score: score on the held-out half.
         low: lower limit of its 95 % interval.
         high: upper limit.
@@ -96,9 +96,9 @@ class InspectionVerdict:
         name: `channel`: one has a large part of it; `diffuse`: none has; `nothing`: no unit has
             more than chance gives; `none`: not asked, without `error-gradient`.
         sentence: the verdict for people.
-        unit: the unit that it is about; None under `none`.
-        share: share of the unit on the held-out half; None under `none`.
-        level: share that chance reaches; None under `none`.
+        unit: the unit that it is about; null under `none`.
+        share: share of the unit on the held-out half; null under `none`.
+        level: share that chance reaches; null under `none`.
 
     """
 
@@ -159,7 +159,7 @@ class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: name of the operator.
-        operator: position in the compressed model.
+        operator_index: position in the compressed model.
         channels: how many units it has.
         aucs: AUC for deviates of the layer's best unit, by behaviour.
         share: share of the margin's error of all units together.
@@ -170,7 +170,7 @@ class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    operator: Count
+    operator_index: Count
     channels: CountFromOne
     aucs: Mapping[str, float]
     share: float | None
@@ -179,7 +179,7 @@ class InspectedLayer(msgspec.Struct, frozen=True, kw_only=True):
     summed_auc: float | None
 
     def __str__(self) -> str:
-        return f"{self.operator} {self.name}"
+        return f"{self.operator_index} {self.name}"
 
     @property
     def known(self) -> frozenset[str]:

@@ -267,7 +267,7 @@ def far_apart(graph: Graph, wanted: State, got: State, least_db: float) -> bool:
         sums.add(known.real(wanted[tensor]), known.real(got[tensor]))
         figures = sums.figures()
         if figures is not None and (
-            figures.not_finite or (figures.sqnr_db is not None and figures.sqnr_db < least_db)
+            figures.not_finite or (figures.snr_db is not None and figures.snr_db < least_db)
         ):
             return True
     return False

@@ -35,7 +35,7 @@ def layer_charts(document: LayersDocument) -> tuple[Chart, ...]:
 
 def _sensitivity(document: LayersDocument) -> Chart | None:
     points = [
-        (layer.layer.operator, layer.sensitivity.margin)
+        (layer.layer.operator_index, layer.sensitivity.margin)
         for layer in document.layers
         if layer.sensitivity is not None
     ]
@@ -51,7 +51,7 @@ def _sensitivity(document: LayersDocument) -> Chart | None:
 
 
 def _decibels(error: LayerError) -> float:
-    return nan if error.sqnr_db is None or error.sqnr_db <= -LARGEST_DB else error.sqnr_db
+    return nan if error.snr_db is None or error.snr_db <= -LARGEST_DB else error.snr_db
 
 
 _Line = tuple[str, Callable[[LayerFigures], LayerError | None], str, str, str]
@@ -61,7 +61,7 @@ def _lines(document: LayersDocument, title: str, lines: tuple[_Line, ...]) -> Ch
     figure, panel = new_panel()
     drawn = []
     for name, of, colour, marker, dashes in lines:
-        found = [(layer.layer.operator, of(layer)) for layer in document.layers]
+        found = [(layer.layer.operator_index, of(layer)) for layer in document.layers]
         # A layer that is equal has no decibels: the line has a gap there.
         points = [(at, _decibels(error)) for at, error in found if error is not None]
         if any(isfinite(value) for _, value in points):

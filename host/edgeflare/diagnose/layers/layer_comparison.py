@@ -215,7 +215,7 @@ class OpenedLayers:
             outputs_differ=seen.outputs_differ,
             together=seen.together,
             inputs=seen.inputs,
-            asked=len(self.inputs),
+            inputs_requested=len(self.inputs),
             input_range=seen.input_range,
             layers=tuple(seen.figures()),
             notes=tuple(seen.notes.lines()),

@@ -37,25 +37,26 @@ class LayerError:
             them.
         cosine: mean over the inputs of the cosine of the two outputs as vectors; null without
             inputs.
-        sqnr_db: signal to quantization noise in decibels; null where nothing is off.
+        snr_db: signal to quantization noise in decibels; null where nothing is off.
         rmse: root of the mean squared error, in real values.
-        largest: the largest error of a value.
-        units: the largest error in steps of the compressed model's output; null where it has none.
+        max_error: the largest error of a value.
+        max_error_steps: the largest error in steps of the compressed model's output; null where it
+            has none.
 
     """
 
     inputs: Count
     not_finite: Count
     cosine: Annotated[float, msgspec.Meta(ge=-1, le=1)] | None
-    sqnr_db: float | None
+    snr_db: float | None
     rmse: Amount
-    largest: Amount
-    units: Amount | None
+    max_error: Amount
+    max_error_steps: Amount | None
 
     @property
     def off(self) -> bool:
         """Whether the two outputs are not the same everywhere."""
-        return bool(self.largest or self.not_finite)
+        return bool(self.max_error or self.not_finite)
 
 
 class ErrorSums:
@@ -219,8 +220,8 @@ class LayerFigures:
 
     Attributes:
         layer: the name of the layer.
-        original: position of the original's operator that it was made from; null where that is not
-            known.
+        original_index: position of the original's operator that it was made from; null where that
+            is not known.
         matched_by: what told which operator of the original that is; null where none is known.
         constants: how far its constants are off; null where none can be compared.
         entire: original against twin, with the errors of the layers before.
@@ -235,7 +236,7 @@ class LayerFigures:
     """
 
     layer: LayerName
-    original: Count | None = None
+    original_index: Count | None = None
     matched_by: MatchedBy | None = None
     constants: LayerConstants | None = None
     entire: LayerError | None = None

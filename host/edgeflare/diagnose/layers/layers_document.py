@@ -41,7 +41,8 @@ class LayersDocument(
         together: two layers, one fed by the other, that the device computes rightly by themselves
             and wrongly together; empty where none are known.
         inputs: how many inputs were looked into.
-        asked: how many inputs were to be looked into; more than `inputs` where it was stopped.
+        inputs_requested: how many inputs were to be looked into; more than `inputs` where it was
+            stopped.
         input_range: how the range of the compressed model's input goes with what the original is
             given; null where it has none, or there is no original.
         layers: those of the compressed model, in execution order.
@@ -58,7 +59,7 @@ class LayersDocument(
     outputs_differ: Count | None
     together: tuple[LayerName, ...]
     inputs: Count
-    asked: CountFromOne
+    inputs_requested: CountFromOne
     input_range: RangeUse | None
     layers: Annotated[tuple[LayerFigures, ...], msgspec.Meta(min_length=1)]
     notes: tuple[str, ...]
@@ -160,10 +161,10 @@ def differs_on_device(layer: LayerFigures) -> bool:
         return False
     if found.not_finite:
         return True
-    if found.units is not None:
-        return found.units > STEPS_OF_ROUNDING
-    noisy = found.sqnr_db is not None and found.sqnr_db < DB_OF_SUMMING
-    return noisy and found.largest > LEAST_OF_FLOATS
+    if found.max_error_steps is not None:
+        return found.max_error_steps > STEPS_OF_ROUNDING
+    noisy = found.snr_db is not None and found.snr_db < DB_OF_SUMMING
+    return noisy and found.max_error > LEAST_OF_FLOATS
 
 
 TWO_SIDED: Final = 1.96
@@ -186,7 +187,10 @@ def own_share(layer: LayerFigures) -> float | None:
 def _by_how_much(layer: LayerFigures) -> tuple[int, float]:
     found = layer.device_single
     assert found is not None  # noqa: S101 - of one that differs
-    return found.not_finite, found.largest if found.units is None else found.units
+    return (
+        found.not_finite,
+        found.max_error if found.max_error_steps is None else found.max_error_steps,
+    )
 
 
 def layers_bytes(document: LayersDocument) -> bytes:
@@ -202,9 +206,9 @@ def load_layers(path: Path) -> LayersDocument:
 def _contradictions(document: LayersDocument) -> Iterator[str]:
     if (document.outputs_differ or 0) > document.inputs:
         yield "outputs_differ counts more inputs than there are"
-    if document.inputs > document.asked:
-        yield f"inputs is {document.inputs}, and only {document.asked} were asked for"
-    places = [layer.layer.operator for layer in document.layers]
+    if document.inputs > document.inputs_requested:
+        yield f"inputs is {document.inputs}, and only {document.inputs_requested} were asked for"
+    places = [layer.layer.operator_index for layer in document.layers]
     if places != sorted(set(places)):
         yield "layers are not in execution order"
     for at, layer in enumerate(document.layers):

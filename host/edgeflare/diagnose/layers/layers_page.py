@@ -33,9 +33,10 @@ _SENSITIVITY: Final = (
 def layers_page(document: LayersDocument) -> Page:
     """Return what a layer table says."""
     wrong = document.wrong_on_device()
-    stopped = document.inputs < document.asked
+    stopped = document.inputs < document.inputs_requested
     warnings = [
-        f"This is not all: it was stopped after {document.inputs} of {document.asked} inputs"
+        f"This is not all: it was stopped after {document.inputs} of {document.inputs_requested}"
+        " inputs"
     ]
     return Page(
         kind="EdgeFlare layers",
@@ -118,7 +119,11 @@ def wrong_in_words(document: LayersDocument) -> list[str]:
 def _by(found: LayerError | None) -> str:
     if found is None or found.not_finite:
         return "(not finite)"
-    far = significant(found.largest) if found.units is None else f"{significant(found.units)} steps"
+    far = (
+        significant(found.max_error)
+        if found.max_error_steps is None
+        else f"{significant(found.max_error_steps)} steps"
+    )
     return f"(up to {far})"
 
 
@@ -198,7 +203,7 @@ def _cut_off(found: RangeUse | None) -> str:
 def _compression_table(document: LayersDocument) -> Table:
     rows = [
         (
-            str(layer.layer.operator),
+            str(layer.layer.operator_index),
             layer.layer.name,
             "–"
             if (moved := layer.sensitivity) is None
@@ -235,7 +240,7 @@ def _db(found: LayerError | None) -> str:
         return "–"
     if found.not_finite:
         return f"not finite on {found.not_finite}"
-    return "equal" if found.sqnr_db is None else f"{found.sqnr_db:.1f}"
+    return "equal" if found.snr_db is None else f"{found.snr_db:.1f}"
 
 
 def _beyond(found: RangeUse | None) -> str:
@@ -257,7 +262,7 @@ def _kernel_table(document: LayersDocument) -> Table:
     off.sort(key=lambda layer: not differs_on_device(layer))
     rows = [
         (
-            str(layer.layer.operator),
+            str(layer.layer.operator_index),
             layer.layer.name,
             "yes" if differs_on_device(layer) else "no",
             _units(layer.device_single),
@@ -281,7 +286,11 @@ def _kernel_table(document: LayersDocument) -> Table:
 
 
 def _units(found: LayerError | None) -> str:
-    return "–" if found is None or found.units is None else significant(found.units)
+    return (
+        "–"
+        if found is None or found.max_error_steps is None
+        else significant(found.max_error_steps)
+    )
 
 
 def _ran(document: LayersDocument) -> Block:
@@ -304,7 +313,7 @@ def _charts(document: LayersDocument) -> str:
     return charts_html(layer_charts(document))
 
 
-_ERROR: Final = ("inputs", "not_finite", "cosine", "sqnr_db", "rmse", "largest", "units")
+_ERROR: Final = ("inputs", "not_finite", "cosine", "snr_db", "rmse", "max_error", "max_error_steps")
 
 _ERRORS: Final = ("entire", "single", "device_entire", "device_single")
 
@@ -332,7 +341,7 @@ _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
 """The columns of `layers.csv` with the figures of a layer, by the part of it that has them."""
 
 COLUMNS: Final = (
-    *("operator", "name", "tensor", "original_operator", "matched_by"),
+    *("operator_index", "name", "tensor", "original_index", "matched_by"),
     *(*_PARTS["constants"], *_PARTS["sensitivity"], "own", *_PARTS["range"]),
     *(column for of in _ERRORS for column in _PARTS[of]),
 )
@@ -347,10 +356,10 @@ def layers_csv(document: LayersDocument) -> str:
 def _row(layer: LayerFigures) -> dict[str, object]:
     known = ((columns, getattr(layer, part)) for part, columns in _PARTS.items())
     return {
-        "operator": layer.layer.operator,
+        "operator_index": layer.layer.operator_index,
         "name": layer.layer.name,
         "tensor": layer.layer.tensor,
-        "original_operator": layer.original,
+        "original_index": layer.original_index,
         "matched_by": layer.matched_by,
         "own": own_share(layer),
         **{

@@ -143,7 +143,7 @@ class OriginalComparison:
             return known
         return replace(
             known,
-            original=maker if (maker := self._counterparts[made][1]) != INPUT else None,
+            original_index=maker if (maker := self._counterparts[made][1]) != INPUT else None,
             matched_by=self._matched[op][1] if op in self._matched else "conversion",
             constants=_constants(self._constants.get(op)),
             entire=self._entire_sums[op].figures(),

@@ -70,7 +70,7 @@ class AttemptState(msgspec.Struct):
         number: the attempt's number, from 1.
         host: name of the host that it runs on, or ran.
         device: name of the device that it runs on, or ran.
-        began: seconds since the fleet began.
+        began_seconds: seconds since the fleet began.
         seconds: time that it took, or takes until now.
         outcome: how it ended; empty while it runs.
 
@@ -79,7 +79,7 @@ class AttemptState(msgspec.Struct):
     number: CountFromOne
     host: str
     device: str
-    began: Number
+    began_seconds: Number
     seconds: Amount = 0.0
     outcome: str = ""
 
@@ -119,7 +119,7 @@ class PlaceState(msgspec.Struct):
         units: units that it has done.
         busy_seconds: time that it spent working.
         failures: attempts in a row that its host could not do with it.
-        quarantined: why it gets no further work; empty while it does.
+        quarantine_reason: why it gets no further work; empty while it does.
         away: whether its host takes no part in the cluster right now.
 
     """
@@ -130,7 +130,7 @@ class PlaceState(msgspec.Struct):
     units: Count = 0
     busy_seconds: Amount = 0.0
     failures: Count = 0
-    quarantined: str = ""
+    quarantine_reason: str = ""
     away: bool = False
 
 
@@ -138,7 +138,7 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
     """The work of a fleet: `fleet.json`, schema `edgeflare.fleet/v1`.
 
     Attributes:
-        campaign: the fingerprint of what is done.
+        fingerprint: the fingerprint of what is done.
         seconds: time since the command began.
         units: units in the order of their seeds.
         places: devices in the order of the fleet's file.
@@ -148,7 +148,7 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
 
     """
 
-    campaign: str
+    fingerprint: str
     seconds: Amount = 0.0
     units: list[UnitState] = msgspec.field(default_factory=list)
     places: list[PlaceState] = msgspec.field(default_factory=list)
@@ -194,8 +194,8 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
 
     def why_idle(self, place: PlaceState) -> str:
         """Return why a device gets no further work; empty while it does."""
-        if place.quarantined:
-            return place.quarantined
+        if place.quarantine_reason:
+            return place.quarantine_reason
         if place.host in self.drained:
             return "drained"
         return "its host takes no part in the cluster" if place.away else ""

@@ -40,16 +40,16 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rule: rule that found it.
-        words: what is wrong, a sentence without its full stop.
+        sentence: what is wrong, a sentence without its full stop.
         evidence: what shows it, with the measurement that would refute it, likewise.
-        next: what to do about it, likewise.
+        next_step: what to do about it, likewise.
 
     """
 
     rule: Rule
-    words: str
+    sentence: str
     evidence: str
-    next: str
+    next_step: str
 
 
 UNDECIDED: Final[frozenset[Rule]] = frozenset({"data", "changes"})

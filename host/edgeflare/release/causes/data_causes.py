@@ -22,26 +22,27 @@ def wrong_data(known: KnownToRules) -> Iterator[Cause]:
         if failed > _MANY * data.inputs:
             yield Cause(
                 rule="data",
-                words=f"The {data.reference} itself has no finite answer to {failed} of"
+                sentence=f"The {data.reference} itself has no finite answer to {failed} of"
                 f" {count_of(data.inputs, 'input')}",
                 evidence=device.decisions.begins or "nothing can be held against it",
-                next=f"mend the {_MODELS[data.reference]} first, or check the inputs",
+                next_step=f"mend the {_MODELS[data.reference]} first, or check the inputs",
             )
     if data.label_order is not None and data.label_order.after >= AGREES:
         yield Cause(
             rule="data",
-            words=f"The labels have the classes in another order than the {data.reference} has"
+            sentence=f"The labels have the classes in another order than the {data.reference} has"
             " them",
             evidence=str(data.label_order),
-            next="correct the labels, and check again; those of sub-folders by a labels.txt beside"
+            next_step="correct the labels, and check again; those of sub-folders by a labels.txt"
+            " beside"
             " them, a line for each score",
         )
     if data.other_reading is not None:
         yield Cause(
             rule="data",
-            words=f"The {data.reference} was not trained on inputs as the pair prepares them",
+            sentence=f"The {data.reference} was not trained on inputs as the pair prepares them",
             evidence=data.other_reading.in_words(),
-            next="say in [preprocess] what it was trained on, and check again",
+            next_step="say in [preprocess] what it was trained on, and check again",
         )
     if data.right is None and data.inputs >= LEAST_INPUTS:
         yield from _unlabelled(data)
@@ -53,17 +54,19 @@ def _unlabelled(data: DataFigures) -> Iterator[Cause]:
     if data.guessed and data.reference is Arm.ORIGINAL:  # kernels do not hang on it
         yield Cause(
             rule="data",
-            words="How the inputs are prepared is a guess, and without labels nobody sees whether"
+            sentence="How the inputs are prepared is a guess, and without labels nobody sees"
+            " whether"
             " it is right",
             evidence=data.guessed,
-            next="say --preset, or --mean and --std, or give labels",
+            next_step="say --preset, or --mean and --std, or give labels",
         )
-    if data.alike is not None and data.alike >= _ALIKE:
+    if data.commonest_share is not None and data.commonest_share >= _ALIKE:
         yield Cause(
             rule="data",
-            words=f"The {data.reference} gives the same answer to {data.alike:.0%} of the inputs",
+            sentence=f"The {data.reference} gives the same answer to {data.commonest_share:.0%} of"
+            " the inputs",
             evidence="such inputs, or inputs prepared so, cannot show what compression changes",
-            next="give inputs that vary, with labels, or correct [preprocess]",
+            next_step="give inputs that vary, with labels, or correct [preprocess]",
         )
 
 
@@ -74,22 +77,22 @@ def _at_chance(data: DataFigures) -> Iterator[Cause]:
     if data.right == 0:
         yield Cause(
             rule="data",
-            words=f"The {data.reference} is right on none of {data.labelled} inputs, so no"
+            sentence=f"The {data.reference} is right on none of {data.labelled} inputs, so no"
             " loss of accuracy would show",
             evidence="the labels, the preprocessing, or a tolerance do not fit it",
-            next="look whether they belong to the model, or allow more in [task]",
+            next_step="look whether they belong to the model, or allow more in [task]",
         )
-    if data.by_guessing is None:
+    if data.guessing_accuracy is None:
         return
     seen = share(data.right, data.labelled)
-    if seen.value - data.by_guessing < _BETTER * (1.0 - data.by_guessing):
+    if seen.value - data.guessing_accuracy < _BETTER * (1.0 - data.guessing_accuracy):
         yield Cause(
             rule="data",
-            words=f"The {data.reference} is not better than guessing",
+            sentence=f"The {data.reference} is not better than guessing",
             evidence=f"it is right on {seen.value:.1%} of {data.labelled} inputs ({seen.low:.1%} to"
             f" {seen.high:.1%}), and guesses as frequent as its decisions would be on"
-            f" {data.by_guessing:.1%}",
-            next="look whether labels, preprocessing and model belong together",
+            f" {data.guessing_accuracy:.1%}",
+            next_step="look whether labels, preprocessing and model belong together",
         )
 
 
@@ -97,12 +100,12 @@ def few_inputs(known: KnownToRules) -> Iterator[Cause]:
     """Yield that a device was asked about fewer inputs than decide anything."""
     data, inputs = known.figures.data, known.figures.fewest_inputs
     if data is not None and inputs < LEAST_INPUTS:
-        cut_off = inputs < data.of
+        cut_off = inputs < data.available
         yield Cause(
             rule="data",
-            words=f"{count_of(inputs, 'input')} cannot decide anything",
+            sentence=f"{count_of(inputs, 'input')} cannot decide anything",
             evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
-            next="go on with --resume, and a larger --budget"
+            next_step="go on with --resume, and a larger --budget"
             if cut_off
             else "give more inputs with --inputs, with labels where there are some",
         )
@@ -118,17 +121,17 @@ def unjudged_changes(known: KnownToRules) -> Iterator[Cause]:
         if seen.low > _MOST:
             yield Cause(
                 rule="accuracy",
-                words=f"{its.changes.strictly} of {its.inputs} decisions changed",
+                sentence=f"{its.changes.strictly} of {its.inputs} decisions changed",
                 evidence="no fault of the file and no kernel explains them",
-                next="give inputs with labels, and look whether both models belong together",
+                next_step="give inputs with labels, and look whether both models belong together",
             )
         if seen.low > _MANY:
             yield Cause(
                 rule="changes",
-                words=f"{its.changes.strictly} of {its.inputs} decisions changed, and without"
+                sentence=f"{its.changes.strictly} of {its.inputs} decisions changed, and without"
                 " labels nobody can say whether for the worse",
                 evidence="no fault of the file and no kernel explains them",
-                next="give inputs with labels",
+                next_step="give inputs with labels",
             )
 
 

@@ -31,14 +31,14 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
         spared = [str(arm) for arm in its.right if arm not in arms]
         others = f"the {' and the '.join(spared)} never" if spared else ""
         layers = known.of_kinds("not finite")
-        where = its.begins or "; ".join(layer.words for layer in layers)
-        advice = next((fault.advice for fault in known.of_kinds("not finite")), "")
+        where = its.begins or "; ".join(layer.sentence for layer in layers)
+        advice = next((fault.next_step for fault in known.of_kinds("not finite")), "")
         yield Cause(
             rule="failures",
-            words=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
+            sentence=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
             f" {count_of(its.inputs, 'input')}",
             evidence="; ".join(filter(None, (others, where))),
-            next=advice or "ask `edgeflare explain` for the operator in which it begins",
+            next_step=advice or "ask `edgeflare explain` for the operator in which it begins",
         )
 
 
@@ -56,11 +56,13 @@ def lost_class(known: KnownToRules) -> Iterator[Cause]:
             came = f", and takes {worst.came} others for it" if worst.came else ""
             yield Cause(
                 rule="class",
-                words=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"
+                sentence=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"
                 f" {worst.left} of the {worst.inputs} inputs that the {reference} takes for it"
                 f"{came}",
-                evidence=f"by a sign test p = {worst.p:.2g}; over all classes {outcome(device)}",
-                next=f"fine-tune or calibrate with more of {worst.name}, and hold each class to a"
+                evidence=f"by a sign test p = {worst.p_corrected:.2g}; over all classes"
+                f" {outcome(device)}",
+                next_step=f"fine-tune or calibrate with more of {worst.name}, and hold each class"
+                " to a"
                 " limit",
             )
 
@@ -77,11 +79,11 @@ def one_sided_scores(known: KnownToRules) -> Iterator[Cause]:
         side = "lower" if one.lower > one.higher else "higher"
         yield Cause(
             rule="one-sided",
-            words=f"The {one.score} is {side} on {device.decisions.device} on"
+            sentence=f"The {one.score} is {side} on {device.decisions.device} on"
             f" {max(one.lower, one.higher)} of {one.lower + one.higher} inputs, by"
             f" {significant(abs(one.median))} in the middle",
-            evidence=f"by a sign test p = {one.p:.2g}; {outcome(device)}",
-            next="move the threshold by as much, or calibrate again",
+            evidence=f"by a sign test p = {one.p_corrected:.2g}; {outcome(device)}",
+            next_step="move the threshold by as much, or calibrate again",
         )
 
 
@@ -96,12 +98,13 @@ def lost_in_the_field(known: KnownToRules) -> Iterator[Cause]:
         here = cell.right - cell.changes.net
         yield Cause(
             rule="field",
-            words=f"Under {cell.condition} at severity {cell.severity} the compressed model is"
+            sentence=f"Under {cell.condition} at severity {cell.severity} the compressed model is"
             f" right on {here / inputs:.1%} of {inputs} inputs instead of"
             f" {cell.right / inputs:.1%}",
-            evidence=f"by a sign test over {count_of(its.working, 'cell')} p = {cell.p:.2g};"
+            evidence=f"by a sign test over {count_of(its.working, 'cell')} p ="
+            f" {cell.p_corrected:.2g};"
             f" without the condition {its.unchanged.net:.1%} is lost",
-            next=f"calibrate or fine-tune with {cell.condition} among the inputs",
+            next_step=f"calibrate or fine-tune with {cell.condition} among the inputs",
         )
 
 
@@ -123,16 +126,16 @@ def lost_accuracy(known: KnownToRules) -> Iterator[Cause]:
         if others and changes.strictly > _ANOTHER_NETWORK * changes.inputs:
             yield Cause(
                 rule="accuracy",
-                words="The compressed model does not seem to be made from this original:"
+                sentence="The compressed model does not seem to be made from this original:"
                 f" {count_of(others, 'layer')} have other constants, and"
                 f" {changes.strictly} of {changes.inputs} decisions changed",
                 evidence=outcome(device),
-                next="look whether both files belong together",
+                next_step="look whether both files belong together",
             )
         lost = [loss.name for loss in device.decisions.losses[:2]]
         yield Cause(
             rule="accuracy",
-            words=f"The compressed model is less accurate{how}; {outcome(device)}",
+            sentence=f"The compressed model is less accurate{how}; {outcome(device)}",
             evidence="; ".join(
                 filter(
                     None,
@@ -143,7 +146,7 @@ def lost_accuracy(known: KnownToRules) -> Iterator[Cause]:
                     ),
                 )
             ),
-            next="prune less, or fine-tune it for longer"
+            next_step="prune less, or fine-tune it for longer"
             if others
             else "keep the most sensitive layers in float, or train with quantization",
         )
@@ -160,8 +163,8 @@ def failed_gate(known: KnownToRules) -> Iterator[Cause]:
         if gate.state == "fail":
             yield Cause(
                 rule="gate",
-                words=f"The gate {gate.name} fails{gate.device and f' on {gate.device}'}: "
-                f"{gate.words}",
+                sentence=f"The gate {gate.name} fails{gate.device and f' on {gate.device}'}: "
+                f"{gate.sentence}",
                 evidence=f"the limit is {gate.limit:g}",
-                next="look into the section of that gate",
+                next_step="look into the section of that gate",
             )

@@ -20,10 +20,10 @@ def wrong_on_drawn_inputs(known: KnownToRules) -> Iterator[Cause]:
         if 2 * figures.answered < figures.inputs:
             yield Cause(
                 rule="data",
-                words=f"The host itself has a finite answer to {figures.answered} of"
+                sentence=f"The host itself has a finite answer to {figures.answered} of"
                 f" {figures.inputs} drawn inputs alone",
                 evidence="so few say nothing of the device",
-                next="give inputs as the model is made for, with --inputs",
+                next_step="give inputs as the model is made for, with --inputs",
             )
         name, failure = figures.device.name, failure_here(figures)
         other = otherwise_here(figures, known.figures.layers)
@@ -33,9 +33,9 @@ def wrong_on_drawn_inputs(known: KnownToRules) -> Iterator[Cause]:
         equal = "the whole output is the host's"
         yield Cause(
             rule="failures" if failure else "kernels",
-            words=f"{name} does not compute the file as the host does: {failure or other}",
+            sentence=f"{name} does not compute the file as the host does: {failure or other}",
             evidence=equal if far is None else f"the whole output is {far:.0f} dB from the host's",
-            next="use other kernels or a later runtime there, or replace the operator",
+            next_step="use other kernels or a later runtime there, or replace the operator",
         )
 
 
@@ -59,11 +59,11 @@ def other_stages(known: KnownToRules) -> Iterator[Cause]:
             )
         yield Cause(
             rule="stages",
-            words=f"{device.decisions.device} {what} otherwise than the pair says"
+            sentence=f"{device.decisions.device} {what} otherwise than the pair says"
             f" ({' and '.join(where) or '[device]'}{said})"
             + ("" if file_does_harm(device) else "; the compressed file is fine"),
             evidence=evidence,
-            next="let the device do what the pair says, or fold it into the model",
+            next_step="let the device do what the pair says, or fold it into the model",
         )
 
 
@@ -101,26 +101,28 @@ def other_kernels(known: KnownToRules) -> Iterator[Cause]:
         if its.undecided or (its.unsteady and not wrong):
             yield Cause(
                 rule="kernels",
-                words=f"{name} does not give the same twice: {its.unsteady} of {its.repeated}"
+                sentence=f"{name} does not give the same twice: {its.unsteady} of {its.repeated}"
                 " inputs have other outputs the second time",
                 evidence=evidence,
-                next="look for what is shared between two inferences there, such as a buffer",
+                next_step="look for what is shared between two inferences there, such as a buffer",
             )
         elif reading is not None and not wrong:
             yield Cause(
                 rule="stages",
-                words=f"{name} gives the model other inputs than the pair says: {reading.words}"
+                sentence=f"{name} gives the model other inputs than the pair says:"
+                f" {reading.description}"
                 " the host decides as it does",
                 evidence=f"so on {reading.after / reading.inputs:.0%} of {reading.inputs} inputs"
                 f" instead of {reading.before / reading.inputs:.0%}; {evidence}",
-                next="correct what stands before the model on the device",
+                next_step="correct what stands before the model on the device",
             )
         found = "; ".join(filter(None, (evidence, _conformance(known.figures, name, wrong))))
         yield Cause(
             rule="kernels",
-            words=f"{name} does not compute the file as the host does{_where(known.figures, name)}",
+            sentence=f"{name} does not compute the file as the host"
+            f" does{_where(known.figures, name)}",
             evidence=found,
-            next="use other kernels or a later runtime there, or replace the operator",
+            next_step="use other kernels or a later runtime there, or replace the operator",
         )
 
 
@@ -174,8 +176,9 @@ def other_by_threads(known: KnownToRules) -> Iterator[Cause]:
             if share(variant.wrong, variant.inputs).low > limit:
                 yield Cause(
                     rule="kernels",
-                    words=f"{device.decisions.device} decides {variant.wrong} of {variant.inputs}"
+                    sentence=f"{device.decisions.device} decides {variant.wrong} of"
+                    f" {variant.inputs}"
                     f" inputs otherwise {variant.way} than on as many as its profile says",
                     evidence=outcome(device),
-                    next="run it with the threads of the profile, and report the kernels",
+                    next_step="run it with the threads of the profile, and report the kernels",
                 )

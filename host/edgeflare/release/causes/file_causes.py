@@ -28,9 +28,10 @@ def other_order(known: KnownToRules) -> Iterator[Cause]:
                 words = str(order)
                 yield Cause(
                     rule="order",
-                    words=words[:1].upper() + words[1:],
+                    sentence=words[:1].upper() + words[1:],
                     evidence=outcome(device),
-                    next="use the labels that belong to the compressed model, or export it in the"
+                    next_step="use the labels that belong to the compressed model, or export it in"
+                    " the"
                     " original's order",
                 )
 
@@ -41,10 +42,12 @@ def other_preprocessing(known: KnownToRules) -> Iterator[Cause]:
     if found is not None and any(map(file_does_harm, known.figures.devices)):
         yield Cause(
             rule="preprocessing",
-            words=f"The compressed model is made for other inputs: {found.words} it decides as the"
+            sentence=f"The compressed model is made for other inputs: {found.description} it"
+            " decides as the"
             " original",
             evidence=found.in_words(),
-            next="convert it with the original's preprocessing, or prepare its inputs so on the"
+            next_step="convert it with the original's preprocessing, or prepare its inputs so on"
+            " the"
             " device",
         )
 
@@ -61,10 +64,10 @@ def cut_off_range(known: KnownToRules) -> Iterator[Cause]:
             beyond = "above" if side.side == "high" else "below"
             yield Cause(
                 rule="range",
-                words=f"The output {side.output} is cut off at {significant(side.end, 4)}:"
+                sentence=f"The output {side.output} is cut off at {significant(side.end, 4)}:"
                 f" {side.share:.0%} of what the original puts out lies {beyond}",
                 evidence=outcome(device),
-                next="calibrate again with inputs that reach its whole range",
+                next_step="calibrate again with inputs that reach its whole range",
             )
 
 
@@ -77,7 +80,7 @@ def faulty_layer(known: KnownToRules) -> Iterator[Cause]:
 def _of_fault(rule: Rule, fault: FileFault, known: KnownToRules) -> Cause:
     return Cause(
         rule=rule,
-        words=fault.words[:1].upper() + fault.words[1:],
+        sentence=fault.sentence[:1].upper() + fault.sentence[1:],
         evidence=outcome(known.figures.devices[0]) if known.figures.devices else "",
-        next=fault.advice,
+        next_step=fault.next_step,
     )

@@ -152,16 +152,16 @@ class InferenceTime(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         inferences: number of inferences that were timed after the first.
-        first: the first one, on a model that was just opened.
-        median: median time of the others.
-        high: what nine tenths of them do not exceed.
+        first_seconds: the first one, on a model that was just opened.
+        median_seconds: median time of the others.
+        high_seconds: what nine tenths of them do not exceed.
 
     """
 
     inferences: CountFromOne
-    first: Amount
-    median: Amount
-    high: Amount
+    first_seconds: Amount
+    median_seconds: Amount
+    high_seconds: Amount
 
 
 class MendedInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,7 +283,7 @@ class DrawnFigures(msgspec.Struct, frozen=True, kw_only=True):
     def sqnr_db(self) -> float | None:
         """SQNR of the output that is farthest from the host's; None where all are equal to it."""
         errors = (output.error for output in self.outputs if output.error is not None)
-        return min((error.sqnr_db for error in errors if error.sqnr_db is not None), default=None)
+        return min((error.snr_db for error in errors if error.snr_db is not None), default=None)
 
 
 class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -296,7 +296,7 @@ class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
         not_finite_alone: those of them on which the host has none.
         constant: whether it is the same for all inputs.
         constant_on_host: likewise on the host.
-        railed: the share of its values at an end of its range.
+        share_at_limits: the share of its values at an end of its range.
 
     """
 
@@ -306,4 +306,4 @@ class DrawnOutput(msgspec.Struct, frozen=True, kw_only=True):
     not_finite_alone: Count
     constant: bool
     constant_on_host: bool
-    railed: Share
+    share_at_limits: Share

@@ -44,7 +44,7 @@ class FieldFigures(msgspec.Struct, frozen=True, kw_only=True):
         """
         for cell in self.ranked:
             beyond = cell.net - max(0.0, self.unchanged.net)
-            if cell.p < FIELD_CHANCE and beyond > limit and cell.loss.low > limit:
+            if cell.p_corrected < FIELD_CHANCE and beyond > limit and cell.loss.low > limit:
                 yield self, cell
         if self.further is not None:
             yield from self.further.lost(limit)
@@ -58,7 +58,7 @@ class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
         severity: severity of the condition, 1 to 5; 0 without one.
         right: how many inputs the original gets right under it.
         changes: changed decisions, from the original to the device.
-        p: p-value of a sign test of harmed against helped, Holm-corrected for all cells.
+        p_corrected: p-value of a sign test of harmed against helped, Holm-corrected for all cells.
 
     """
 
@@ -66,7 +66,7 @@ class FieldCell(msgspec.Struct, frozen=True, kw_only=True):
     severity: Count
     right: Count
     changes: DecisionChanges
-    p: Share
+    p_corrected: Share
 
     @property
     def net(self) -> float:

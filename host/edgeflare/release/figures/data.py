@@ -17,17 +17,17 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         source: the last part of the path that they are from.
         inputs: how many all arms were asked about.
-        of: how many there are.
+        available: how many there are.
         labelled: number of inputs of which is known what is right.
         reference: the arm that the device is held against.
         right: labelled ones that the reference gets right; null where none is labelled.
         different: how many of the inputs are different ones; a repeated one says nothing new.
         classes: how many classes occur among the labels; null where there are none.
-        of_classes: how many classes the task has; null where there are none.
-        by_guessing: the share that it would get right if its decisions had nothing to do with the
-            inputs, but were as frequent; null where decisions are not counted.
-        alike: the share of the inputs that get the commonest decision of that arm; null where
-            decisions are not counted.
+        task_classes: how many classes the task has; null where there are none.
+        guessing_accuracy: the share that it would get right if its decisions had nothing to do with
+            the inputs, but were as frequent; null where decisions are not counted.
+        commonest_share: the share of the inputs that get the commonest decision of that arm; null
+            where decisions are not counted.
         guessed: what was assumed of how inputs are prepared and may well be wrong, a sentence;
             empty where nothing was.
         label_order: the order in which the labels have the classes; null where it is the models'.
@@ -38,15 +38,15 @@ class DataFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     inputs: Count
-    of: CountFromOne
+    available: CountFromOne
     labelled: Count
     reference: Arm
     right: Count | None = None
     different: Count | None = None
     classes: Count | None = None
-    of_classes: Count | None = None
-    by_guessing: Share | None = None
-    alike: Share | None = None
+    task_classes: Count | None = None
+    guessing_accuracy: Share | None = None
+    commonest_share: Share | None = None
     guessed: str = ""
     label_order: OtherOrder | None = None
     other_reading: OtherReading | None = None
@@ -56,7 +56,7 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
     """Another way to read images, with which a model answers clearly better.
 
     Attributes:
-        words: how they are read, such as "read with its channels in reverse order".
+        description: how they are read, such as "read with its channels in reverse order".
         against: what the answers are held against: labels, or what another arm answers.
         inputs: on how many inputs it was tried.
         before: on how many of them the answer is as it should be with the pair's preprocessing.
@@ -64,7 +64,7 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    words: str
+    description: str
     against: Literal["labels", "original", "device"]
     inputs: CountFromOne
     before: Count
@@ -75,6 +75,7 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
         whose = "right" if self.against == "labels" else "as the original"
         before, after = self.before / self.inputs, self.after / self.inputs
         return (
-            f"{self.words} its answers are {whose} on {after:.0%} of {self.inputs} inputs instead"
+            f"{self.description} its answers are {whose} on {after:.0%} of {self.inputs} inputs"
+            " instead"
             f" of {before:.0%}"
         )

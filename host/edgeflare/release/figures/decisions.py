@@ -97,7 +97,7 @@ class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
         inputs: number of inputs that the reference gives the class to.
         left: those in which it has fewer places on the device.
         came: those in which it has more.
-        p: p-value of a sign test of left against came, Holm-corrected for all classes.
+        p_corrected: p-value of a sign test of left against came, Holm-corrected for all classes.
         harmed_elsewhere: inputs that the reference takes for another class, and alone gets right.
         helped_elsewhere: likewise those that the device alone gets right.
 
@@ -107,7 +107,7 @@ class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Count
     left: Count
     came: Count
-    p: Share
+    p_corrected: Share
     harmed_elsewhere: Count = 0
     helped_elsewhere: Count = 0
 

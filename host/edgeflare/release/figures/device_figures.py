@@ -99,7 +99,7 @@ class InvocationVariant(msgspec.Struct, frozen=True, kw_only=True):
         failed: those of them without an answer in this way.
         others: those of them with other outputs.
         changed: those of these that are decided otherwise, but for ties; null where nobody knows.
-        sqnr_db: how far the outputs are apart, of the one that is farthest; null where all are
+        snr_db: how far the outputs are apart, of the one that is farthest; null where all are
             equal, or not finite.
 
     """
@@ -110,7 +110,7 @@ class InvocationVariant(msgspec.Struct, frozen=True, kw_only=True):
     failed: Count
     others: Count
     changed: Count | None
-    sqnr_db: float | None
+    snr_db: float | None
 
     @property
     def way(self) -> str:

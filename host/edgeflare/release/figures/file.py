@@ -17,14 +17,14 @@ class FileFigures(msgspec.Struct, frozen=True, kw_only=True):
         original_bytes: size of the original's file; null where it is none.
         compressed_bytes: size of the compressed model's.
         faults: what is wrong in the compressed one.
-        remarks: what is odd in the original, or alike in both, a sentence each.
+        notes: what is odd in the original, or alike in both, a sentence each.
 
     """
 
     original_bytes: Count | None
     compressed_bytes: Count
     faults: tuple[FileFault, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 FaultKind = Literal[
@@ -50,15 +50,15 @@ class FileFault(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: what.
         place: where, such as a layer.
-        words: what is wrong, a sentence without its full stop.
-        advice: what to do about it, likewise.
+        sentence: what is wrong, a sentence without its full stop.
+        next_step: what to do about it, likewise.
 
     """
 
     kind: FaultKind
     place: str
-    words: str
-    advice: str
+    sentence: str
+    next_step: str
 
 
 class SeenLayers(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,10 +118,10 @@ class ExplainedChanges(msgspec.Struct, frozen=True, kw_only=True):
     """Changed inputs that the same thing is to blame for.
 
     Attributes:
-        words: what that is, such as a layer that is quantized coarsely.
+        description: what that is, such as a layer that is quantized coarsely.
         inputs: how many.
 
     """
 
-    words: str
+    description: str
     inputs: CountFromOne

@@ -173,7 +173,7 @@ def _keep_inputs(record: CheckRecord, answers: Answers) -> None:
     """Keep the inputs that a device decides otherwise, to be shown, and how answers are drawn."""
     opened = answers.opened
     device = record.device(opened.devices[0].profile.name)
-    if not record.check.request.inputs or device is None:
+    if not record.check.request.keep_inputs or device is None:
         return
     keep, domain = record.store.keep_input, opened.pair.interface.domain
     kept = tuple(

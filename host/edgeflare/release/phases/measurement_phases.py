@@ -155,7 +155,7 @@ def _repair(record: CheckRecord, opened: OpenedPair) -> None:
         return
     request, profile = record.check.request, opened.devices[0].profile
     each = seconds_per_input(opened)  # now: other load may have come or gone
-    until = request.budget - each * JUDGING
+    until = request.time_limit_seconds - each * JUDGING
     stopped = record.begin("mend", until)
     if stopped() or record.seconds_left(until) < each * PREPARING:
         record.cut("mend")
@@ -169,7 +169,7 @@ def _repair(record: CheckRecord, opened: OpenedPair) -> None:
             record.check.most_inputs,
             stopped,
             record.observer.worked,
-            inputs=request.inputs,
+            inputs=request.keep_inputs,
         )
         record.update(mend=found or record.figures.mend)
 

@@ -50,9 +50,9 @@ class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is counted of one model on one set.
 
     Attributes:
-        asked: inputs of the set.
+        inputs: inputs of the set.
         deviating: those on which the model decides otherwise than the original, ties included.
-        big: those of them on which the original's margin of probability is above 1/128.
+        wide_margin: those of them on which the original's margin of probability is above 1/128.
         strict: those of `deviating` without a tie on either side.
         failed: inputs on which one of the two models gave no answer; they count nowhere else.
         right: labelled inputs to which the model gives the true label; null where none is labelled.
@@ -62,9 +62,9 @@ class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
 
     """
 
-    asked: Count
+    inputs: Count
     deviating: Count
-    big: Count
+    wide_margin: Count
     strict: Count
     failed: Count
     right: Count | None
@@ -246,9 +246,9 @@ def figures(original: Sequence[Answer], arm: Sequence[Answer], labels: Labels | 
     right = [] if labels is None else _right(labels[both], [g for _, g in pairs])
     known = [decided for decided in right if decided is not None]
     return Figures(
-        asked=len(arm),
+        inputs=len(arm),
         deviating=len(deviating),
-        big=sum(f.lead() > BIG_MARGIN for f, _ in deviating),
+        wide_margin=sum(f.lead() > BIG_MARGIN for f, _ in deviating),
         strict=sum(not f.differs_by_tie(g) for f, g in deviating),
         failed=len(arm) - len(pairs),
         right=sum(known) if known else None,
@@ -317,7 +317,12 @@ def score(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> float:
         else:
             pools.append([name])
     ratios = [
-        _ratio(*(sum(of[name].deviating + of[name].big for name in pool) for of in (before, after)))
+        _ratio(
+            *(
+                sum(of[name].deviating + of[name].wide_margin for name in pool)
+                for of in (before, after)
+            )
+        )
         for pool in pools
         if pool
     ]

@@ -52,7 +52,7 @@ class ShownInput(msgspec.Struct, frozen=True, kw_only=True):
         set: the name of its set.
         change: "mended" where it deviates before and not after, "broken" the other way round.
         seed_id: the seed that it was made from; of a fresh input its position.
-        image: path of the file, relative to the folder.
+        file: path of the file, relative to the folder.
         original: the original's answer.
         before: the answer of the compressed model before the repair.
         after: the candidate's answer.
@@ -62,7 +62,7 @@ class ShownInput(msgspec.Struct, frozen=True, kw_only=True):
     set: SetName
     change: ChangeKind
     seed_id: Count
-    image: str
+    file: str
     original: ShownAnswer
     before: ShownAnswer
     after: ShownAnswer
@@ -104,7 +104,7 @@ def shown_inputs(
                 set=name,
                 change=kind,
                 seed_id=int(one.seed_ids[row]),
-                image=f"{FOLDER}/{kind}-{number:02}.png",
+                file=f"{FOLDER}/{kind}-{number:02}.png",
                 original=_shown(one.original[row]),
                 before=_shown(one.before[row]),
                 after=_shown(after[name][row]),
@@ -140,7 +140,7 @@ def write_shown(out: Path, pair: Pair, shown: Sequence[InputToShow]) -> None:
     directory, domain = RunDirectory(out), pair.interface.domain
     for input_to_show in shown:
         write_atomically(
-            directory.inside(input_to_show.shown.image), domain.encode_file(input_to_show.pixels)
+            directory.inside(input_to_show.shown.file), domain.encode_file(input_to_show.pixels)
         )
 
 

@@ -56,14 +56,14 @@ class Robustness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a model before and after a repair stand attacks.
 
     Attributes:
-        asked: seeds that judge, to which the original gives a label.
+        seeds: seeds that judge, to which the original gives a label.
         radius: the most that a value changes, in levels.
         kept: how many keep that label, by the name of the attack; "none" for the seeds themselves.
         why_not: why it is not measured; absent where it is.
 
     """
 
-    asked: Count = 0
+    seeds: Count = 0
     radius: Amount = RADIUS
     kept: Mapping[str, Attacked] = {}
     why_not: str | None = None
@@ -99,7 +99,7 @@ def robustness(before: bytes, after: bytes, opened: OpenedPair, seeds: JudgedSet
     except UserError as refused:
         return Robustness(why_not=str(refused))
     return Robustness(
-        asked=len(places), kept={name: Attacked(old[name], new[name]) for name in old}
+        seeds=len(places), kept={name: Attacked(old[name], new[name]) for name in old}
     )
 
 

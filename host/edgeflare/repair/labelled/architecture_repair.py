@@ -257,7 +257,7 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         candidate = RepairCandidate(
             tried.name, made.content, made.recipe, files={ORIGINAL: original}
         )
-        tried = structs.replace(tried, bytes=len(made.content))
+        tried = structs.replace(tried, size_bytes=len(made.content))
         check = CandidateCheck(self.opened, self.request, self._seeds(self.split.choose))
         if (fault := check.fault(candidate)) is not None:
             return LabelledCandidate(structs.replace(tried, set_aside=fault), None, None)

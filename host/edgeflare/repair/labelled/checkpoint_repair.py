@@ -195,7 +195,7 @@ class CheckpointTuning(LabelledRepair[_Right]):
             return fine_tuned(network, network.rows, self._fit_labels, rng, progress)
         if name != _CANDIDATES[0]:
             return fine_tuned(network, oracle.rows, oracle.groups, rng, progress)
-        target, percent = layer_before_last(network), self.request.slice
+        target, percent = layer_before_last(network), self.request.slice_percent
         return tuned_towards(network, target, oracle, self._fit_labels, percent, rng, progress)
 
     def _attacks(self, progress: ReportProgress) -> dict[str, _Inputs]:

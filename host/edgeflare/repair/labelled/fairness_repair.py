@@ -164,7 +164,7 @@ class FairnessTuning(LabelledRepair[Labels]):
 
         @cache
         def prepared(both: bool) -> FMT:
-            percent = self.request.slice
+            percent = self.request.slice_percent
             return FMT(content, table, both=both, percent=percent, rng=self.fitted_rng())
 
         makers: dict[str, Callable[[StepProgress], bytes]] = {

@@ -68,7 +68,7 @@ class LabelledCandidate(Generic[Evidence]):
         cls, tried: TriedCandidate, content: bytes, evidence: Mapping[str, Evidence]
     ) -> LabelledCandidate[Evidence]:
         """Return a candidate whose file has other numbers alone, so that it costs nothing more."""
-        made = structs.replace(tried, bytes=len(content))
+        made = structs.replace(tried, size_bytes=len(content))
         return cls(made, RepairCandidate(tried.name, content, None), evidence)
 
 
@@ -320,7 +320,7 @@ class LabelledRepair(ABC, Generic[Evidence]):
             run=None,
             devices=repaired_for(self.opened),
             classes=tuple(self.pair.classes),
-            request=self.request,
+            plan=self.request,
             seeds=self.split.sizes,
             residual=None,
             candidates=tuple(tried),

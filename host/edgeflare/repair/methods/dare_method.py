@@ -19,7 +19,7 @@ class Dare(RepairMethod):
         """Return the file with tuned weights."""
         from edgeflare.repair.post_training.dare import fit_dare  # noqa: PLC0415 - needs jax
 
-        return fit_dare(network, self.request.slice, self.new_rng(), progress)
+        return fit_dare(network, self.request.slice_percent, self.new_rng(), progress)
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
         """Return one plan: alone, and behind new ranges and rounded weights."""

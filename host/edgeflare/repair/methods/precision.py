@@ -217,7 +217,7 @@ def _described(step: _SearchStep) -> PrecisionStep:
         promoted=len(step.after.blocks),
         margin_difference=step.after.error.mean,
         deviating=step.after.error.deviating,
-        bytes=step.after.size,
+        size_bytes=step.after.size,
     )
 
 

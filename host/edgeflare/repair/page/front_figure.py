@@ -86,7 +86,7 @@ def _point(document: RepairDocument, one: TriedCandidate, ratio: float, score: f
         one.name,
         ratio,
         score,
-        one.bytes,
+        one.size_bytes,
         "accent" if best or chosen else "muted",
         "D" if chosen else "o" if best else "X",
     )

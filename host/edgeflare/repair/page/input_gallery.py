@@ -26,7 +26,7 @@ def input_gallery(document: RepairDocument, directory: RunDirectory, change: Cha
     """
     most = allowance(len(document.shown))
     shown = [
-        (shown_input, _picture(directory, shown_input.image, most))
+        (shown_input, _picture(directory, shown_input.file, most))
         for shown_input in document.shown
         if shown_input.change == change
     ]

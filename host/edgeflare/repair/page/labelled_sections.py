@@ -178,8 +178,8 @@ def _accuracy(document: RepairDocument, made: ArchitectureRepair) -> Section:
 
     def on_device(found: Figures) -> tuple[str, ...]:
         return (
-            f"{found.asked:,}",
-            _share(found.right, found.asked),
+            f"{found.inputs:,}",
+            _share(found.right, found.inputs),
             f"{found.deviating:,}",
         )
 
@@ -200,13 +200,13 @@ def _accuracy(document: RepairDocument, made: ArchitectureRepair) -> Section:
 
 
 def _accuracy_cells(found: Accuracy) -> tuple[str, ...]:
-    asked = found.compressed.asked
+    asked = found.compressed.inputs
     return (
         f"{asked:,}",
         _share(found.right, asked),
         _share(found.compressed.right, asked),
         f"{found.compressed.deviating:,}",
-        f"{found.compressed.big:,}",
+        f"{found.compressed.wide_margin:,}",
     )
 
 
@@ -222,7 +222,7 @@ def _cost(document: RepairDocument) -> Table:
             (
                 candidate.name,
                 ratio_text(candidate.latency_ratio),
-                number(candidate.bytes, 0),
+                number(candidate.size_bytes, 0),
                 f"{candidate.seconds:.0f}",
                 candidate.set_aside or "–",
             )

@@ -53,7 +53,7 @@ def _repairers(shifts: ShiftDetails) -> Iterator[Block]:
                 f"{repairer.inducing_ratio:.1%}",
                 f"{repairer.induced_agreeing:.1%}",
                 _points(repairer.net),
-                ratio_text(repairer.unled_ratio),
+                ratio_text(repairer.unguided_ratio),
             )
             for name, repairer in shifts.repairers.items()
         ],

@@ -112,7 +112,7 @@ def _words(document: RepairDocument) -> Iterator[str]:
     """Yield what is written, and what more cost than the limits allow would give."""
     repaired, offered = document.repaired, document.offered
     if repaired is not None:
-        more = f"{repaired.bytes_after - repaired.bytes_before:+,} bytes"
+        more = f"{repaired.size_bytes - repaired.size_before_bytes:+,} bytes"
         yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
         if repaired.recipe is not None:
             yield (
@@ -136,7 +136,8 @@ def _offer(document: RepairDocument, offered: OfferedCandidate, tried: TriedCand
     cost = " and ".join(f"{option} {needed}" for option, needed in tried.needs.items())
     return (
         f"{offered.candidate}: {after:,} instead of {instead:,} of these inputs near the boundary"
-        f" deviate, at {ratio_text(tried.latency_ratio)} of the time and {number(tried.bytes, 0)}"
+        f" deviate, at {ratio_text(tried.latency_ratio)} of the time and"
+        f" {number(tried.size_bytes, 0)}"
         f" bytes, which needs {cost}: {' '.join(offered.options)}"
     )
 
@@ -151,8 +152,8 @@ def _sections(document: RepairDocument, directory: RunDirectory) -> Iterator[Sec
         yield _judged(document, document.judged)
     yield repairers_section(document)
     yield blamed_section(document)
-    if document.again is not None:
-        yield searched_again(document.again)
+    if document.search is not None:
+        yield searched_again(document.search)
     yield details_section(document)
     kinds: tuple[ChangeKind, ...] = ("mended", "broken")
     for change in kinds:
@@ -221,7 +222,7 @@ def _candidate(document: RepairDocument, one: TriedCandidate, sets: Judgement) -
         *(_change(each.before.deviating, each.after.deviating) for each in sets.scored),
         ratio_text(one.latency_ratio),
         ", ".join(intervals) or "–",
-        number(one.bytes, 0),
+        number(one.size_bytes, 0),
         number(one.seconds),
     )
 
@@ -239,9 +240,9 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
         rows=[
             (
                 name,
-                f"{input_set.after.asked:,}",
+                f"{input_set.after.inputs:,}",
                 _change(input_set.before.deviating, input_set.after.deviating),
-                _change(input_set.before.big, input_set.after.big),
+                _change(input_set.before.wide_margin, input_set.after.wide_margin),
                 _change(input_set.before.strict, input_set.after.strict),
                 *(
                     " → ".join(
@@ -263,7 +264,7 @@ def _judged(document: RepairDocument, judgement: Judgement) -> Section:
             (
                 on_device.device,
                 _change(*on_device.deviating),
-                f"{on_device.same_labels:,} of {on_device.asked:,}",
+                f"{on_device.same_labels:,} of {on_device.inputs:,}",
             )
             for on_device in document.on_devices
         ],
@@ -286,7 +287,7 @@ def _robustness(document: RepairDocument) -> Iterator[Block]:
             title="Robustness",
             header=("attack", "seeds", "before", "after"),
             rows=[
-                (name, f"{attacked.asked:,}", f"{counts.before:,}", f"{counts.after:,}")
+                (name, f"{attacked.seeds:,}", f"{counts.before:,}", f"{counts.after:,}")
                 for name, counts in attacked.kept.items()
             ],
             note="Seeds that judge and keep the original's label, each of the two models attacked"
@@ -312,12 +313,12 @@ def _accuracy(sets: Mapping[SetName, SetJudgement]) -> Table:
 
 
 def _asked(document: RepairDocument) -> Section:
-    test = document.request.test
+    test = document.plan.test
     # The page does not tell the folders of the machine that the repair ran on.
     asked = structs.replace(
-        document.request,
+        document.plan,
         test=None if test is None else PurePath(test).name,
-        checkpoints=tuple(PurePath(file).name for file in document.request.checkpoints),
+        checkpoints=tuple(PurePath(file).name for file in document.plan.checkpoints),
     )
     devices = (
         Facts(f"Device {device.name}", details(device.provenance)) for device in document.devices

@@ -110,7 +110,7 @@ def run_to_repair(
     require_enough(len(entries), str(past.directory.path))
     for entry in entries:
         past.files(entry)  # raises where a file is not what was stored
-    triggers = np.stack([past.directory.load_input(entry.image) for entry in entries])
+    triggers = np.stack([past.directory.load_input(entry.file) for entry in entries])
     seeds = opened.seeds.inputs[[place(entry.seed_id) for entry in entries]]
     return RunToRepair(past, opened, entries, seeds, triggers, rng_seed)
 

@@ -161,10 +161,10 @@ def why_none(judged: JudgedRepairer, fitted: Fitted) -> str | None:
             f"the net on held-out folds is not surely above zero ({100 * net.value:+.1f} points, 95"
             f" % interval {100 * net.low:+.1f} to {100 * net.high:+.1f} points)"
         )
-    if judged.unled_broken > judged.unled_mended:
+    if judged.unguided_broken > judged.unguided_mended:
         return (
-            f"of inputs as they come on held-out folds {judged.unled_broken:.1f} begin to"
-            f" deviate, and {judged.unled_mended:.1f} no longer do"
+            f"of inputs as they come on held-out folds {judged.unguided_broken:.1f} begin to"
+            f" deviate, and {judged.unguided_mended:.1f} no longer do"
         )
     return None
 
@@ -180,8 +180,8 @@ def _inputs(
         rounds=rounds,
         near_boundary_agreeing=len(training.agreeing),
         near_boundary_deviating=len(training.near_deviating),
-        unled=len(sampled),
-        unled_deviating=int(sampled.deviating.sum()),
+        unguided=len(sampled),
+        unguided_deviating=int(sampled.deviating.sum()),
         matched_share=matched_share(run_inputs.triggers, training.weights()),
     )
 
@@ -268,9 +268,9 @@ def _judged(inputs: TrainingInputs, counts: _Changes) -> JudgedRepairer:
     )
     before = inputs.sampled.deviating
     changed = counts["sampled"] / SPLITS
-    unled_mended = float(changed[before].sum())
-    unled_broken = float(changed[~before].sum())
-    after = float(before.sum()) - unled_mended + unled_broken
+    unguided_mended = float(changed[before].sum())
+    unguided_broken = float(changed[~before].sum())
+    after = float(before.sum()) - unguided_mended + unguided_broken
     repaired, induced, inducing = mixture_counts.ratios.tolist()
     in_fold = len(ones) / FOLDS
     return JudgedRepairer(
@@ -281,9 +281,9 @@ def _judged(inputs: TrainingInputs, counts: _Changes) -> JudgedRepairer:
         improvement_count=(repaired - inducing) * in_fold,
         improvement_ratio=repaired - inducing,
         induced_agreeing=induced,
-        unled_mended=unled_mended,
-        unled_broken=unled_broken,
-        unled_ratio=after / float(before.sum()) if before.any() else None,
+        unguided_mended=unguided_mended,
+        unguided_broken=unguided_broken,
+        unguided_ratio=after / float(before.sum()) if before.any() else None,
         net=mixture_counts.net,
     )
 

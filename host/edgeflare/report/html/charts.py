@@ -290,12 +290,12 @@ def by_nearness(document: RunDocument) -> Chart:
     name = measure_name(document)
     _draw(panel, *step_line(db_steps(document), high, low))
     panel.set(xlabel=f"{name} to the seed, dB (nearer on the left)", xlim=(high, low))
-    within = document.plan.within
+    within = document.plan.within_db
     if within is not None:
         panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
-    rows = [_row(f"{share.at_least:g} dB", share) for share in document.nearness.db]
+    rows = [_row(f"{share.at_least_db:g} dB", share) for share in document.nearness.db]
     middle = _middle(document.nearness.db)
-    words = _words(middle.share, f"{with_article(name)} of at least {middle.at_least:g} dB")
+    words = _words(middle.share, f"{with_article(name)} of at least {middle.at_least_db:g} dB")
     header = (f"{name} of at least", "seeds", "share")
     return finish("Nearness to the seeds", figure, words, header, rows)
 
@@ -306,9 +306,9 @@ def by_largest_change(document: RunDocument) -> Chart:
     most = most_levels([document])
     _draw(panel, *step_line(linf_steps(document), 0.0, most))
     panel.set(xlabel=f"L∞ to the seed, {input_words(document.pair).levels}", xlim=(0.0, most))
-    rows = [_row(f"{share.at_most:g}", share) for share in document.nearness.linf]
+    rows = [_row(f"{share.at_most_levels:g}", share) for share in document.nearness.linf]
     middle = _middle(document.nearness.linf)
-    words = _words(middle.share, f"no value changed by more than {middle.at_most:g}")
+    words = _words(middle.share, f"no value changed by more than {middle.at_most_levels:g}")
     return finish("Largest change", figure, words, ("L∞ of at most", "seeds", "share"), rows)
 
 

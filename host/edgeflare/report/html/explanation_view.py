@@ -149,8 +149,8 @@ def largest(difference: Difference | None, *, in_units: bool) -> float | None:
     """
     if difference is None:
         return None
-    real = difference.max_real
-    return difference.max_units if in_units and real else real
+    real = difference.max_error
+    return difference.max_error_steps if in_units and real else real
 
 
 def _onset(finding: ExplainedFinding) -> str | None:
@@ -183,12 +183,12 @@ def _layers(finding: ExplainedFinding) -> tuple[tuple[LayerView, ...], str]:
     """
     begins = finding.begins_in
     totals = {
-        layer.operator: (layer, layer.total)
+        layer.operator_index: (layer, layer.total)
         for layer in finding.device_and_twin.layers
         if layer.total is not None
     }
-    losses = {layer.operator: layer for layer in finding.twin_and_original.layers}
-    quantized = any(total.max_units is not None for _, total in totals.values())
+    losses = {layer.operator_index: layer for layer in finding.twin_and_original.layers}
+    quantized = any(total.max_error_steps is not None for _, total in totals.values())
     in_units = quantized or not totals
     layers = []
     for operator in sorted(totals.keys() | losses.keys()):
@@ -200,15 +200,15 @@ def _layers(finding: ExplainedFinding) -> tuple[tuple[LayerView, ...], str]:
                 _named(parted or losses[operator]),
                 known,
                 None if loss is None else loss.residual,
-                begins is not None and operator == begins.operator,
-                total.max_real if total is not None and known is None else None,
+                begins is not None and operator == begins.operator_index,
+                total.max_error if total is not None and known is None else None,
             )
         )
     return tuple(layers), "quantization units" if in_units else "real values"
 
 
 def _named(layer: LayerName) -> str:
-    return f"{layer.operator} {layer.name}"
+    return f"{layer.operator_index} {layer.name}"
 
 
 def _voter(vote: ExplainedVote) -> str:

@@ -50,7 +50,7 @@ def stored_views(directory: RunDirectory, entry: Finding, pair: RunPair) -> tupl
             return StoredView(what, name, None)
         return StoredView(what, name, domain.view_file(data))
 
-    if entry.seed_image == entry.image or entry.distortion.linf == 0:
-        return (one("seed", entry.seed_image),)
-    before = [one("before", entry.refined.image_before)] if entry.refined else []
-    return (one("seed", entry.seed_image), *before, one("trigger", entry.image))
+    if entry.seed_file == entry.file or entry.distortion.linf == 0:
+        return (one("seed", entry.seed_file),)
+    before = [one("before", entry.refined.file_before)] if entry.refined else []
+    return (one("seed", entry.seed_file), *before, one("trigger", entry.file))

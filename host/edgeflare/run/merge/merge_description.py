@@ -84,7 +84,7 @@ def _stopped_by(
     if header.plan.seed_ids is not None:
         return None
     held_out = parts[0].about.get(HELD_OUT_KEY)
-    tested = held_out is None or len(journal.answers("test")) == held_out["images"]
+    tested = held_out is None or len(journal.answers("test")) == held_out["inputs"]
     return None if tested and not header.plan.coverage else "merge"
 
 

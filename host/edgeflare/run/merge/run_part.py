@@ -221,8 +221,8 @@ def _of_one_device(readings: Sequence[NotedReadings]) -> NotedReadings:
     for reading in readings:
         canaries.update(reading["canaries"])
     return {
-        "temperatures": _ranges([reading["temperatures"] for reading in readings]),
-        "frequencies": _ranges([reading["frequencies"] for reading in readings]),
+        "temperatures_celsius": _ranges([reading["temperatures_celsius"] for reading in readings]),
+        "frequencies_mhz": _ranges([reading["frequencies_mhz"] for reading in readings]),
         "canaries": dict(canaries),
         "pauses": sum(reading["pauses"] for reading in readings),
         "paused_seconds": sum(reading["paused_seconds"] for reading in readings),

@@ -185,7 +185,7 @@ class _Head:
                 name=self._name(flow.label),
                 left=flow.left,
                 came=flow.came,
-                p=flow.p,
+                p_corrected=flow.p,
             )
             for flow in class_flows(self._confusions, classes)
         ]
@@ -202,7 +202,7 @@ class _Head:
                 median=shift.median,
                 low=shift.low,
                 high=shift.high,
-                p=shift.p,
+                p_corrected=shift.p,
             )
             for shift in score_shifts(self._first, self._second, scores)
         ]

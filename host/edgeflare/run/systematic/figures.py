@@ -67,7 +67,7 @@ class ClassFlow(msgspec.Struct, frozen=True, kw_only=True):
         name: the class.
         left: seeds in which it has fewer places on the second arm.
         came: seeds in which it has more.
-        p: p-value of the sign test, after Holm's correction for the classes of all heads.
+        p_corrected: p-value of the sign test, after Holm's correction for the classes of all heads.
 
     """
 
@@ -75,7 +75,7 @@ class ClassFlow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     left: Count
     came: Count
-    p: ShareAsWritten
+    p_corrected: ShareAsWritten
 
 
 class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
         median: median of the differences, the second arm's less the first's.
         low: lower end of the median's interval of 95 %.
         high: upper end of that interval.
-        p: p-value of the sign test, after Holm's correction for the scores of all heads.
+        p_corrected: p-value of the sign test, after Holm's correction for the scores of all heads.
 
     """
 
@@ -100,7 +100,7 @@ class ScoreShift(msgspec.Struct, frozen=True, kw_only=True):
     median: Number
     low: Number
     high: Number
-    p: ShareAsWritten
+    p_corrected: ShareAsWritten
 
 
 class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
         end: the end of the second arm's range.
         share: share of the first arm's values that lie beyond it by more than a step.
         values: positions that are beyond it on at least half of the seeds.
-        of: positions in all.
+        positions: positions in all.
 
     """
 
@@ -121,7 +121,7 @@ class ClippedOutput(msgspec.Struct, frozen=True, kw_only=True):
     end: Number
     share: ShareAsWritten
     values: Count
-    of: Count
+    positions: Count
 
 
 class SystematicDifferences(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,7 +53,7 @@ class GateOutcome:
     Attributes:
         gate: the gate.
         state: whether it is held.
-        estimate, low, high: what it measures, with the interval of the survey's confidence.
+        value, low, high: what it measures, with the interval of the survey's confidence.
         field_high: upper limit where the inputs were drawn at random from the field; None for an
             accuracy drop.
         items: number of items that the gate is about.
@@ -63,7 +63,7 @@ class GateOutcome:
 
     gate: Gate
     state: State
-    estimate: float
+    value: float
     low: float
     high: float
     field_high: float | None
@@ -102,14 +102,14 @@ def gate_outcome(
     draws = Draws(design.draws.items[answered], design.draws.shares[answered])
     decided = limit_evidence(fact, design.strata, draws, gate.limit + shift, of).decided(confidence)
     if 0 < found.asked == found.items:
-        decided = found.estimate - shift < gate.limit
+        decided = found.value - shift < gate.limit
     field_high = None
     if before is None:
         high = field_interval(found, fact, sample, facts.input, of, confidence).high
         field_high = min(1.0, high)
     state: State = "undecided" if decided is None else "held" if decided else "not held"
     return GateOutcome(
-        gate, state, found.estimate - shift, found.low - shift, found.high - shift, field_high,
+        gate, state, found.value - shift, found.low - shift, found.high - shift, field_high,
         found.items, found.asked,
     )  # fmt: skip
 
@@ -178,8 +178,8 @@ class DescribedGate(msgspec.Struct, frozen=True, kw_only=True):
         severity: the only one that counts; null for all.
         group: the only one that counts; null for all.
         state: whether it is held.
-        words: what it came to, in a sentence.
-        estimate, low, high: what it measures, with the interval of the survey's confidence.
+        sentence: what it came to, in a sentence.
+        value, low, high: what it measures, with the interval of the survey's confidence.
 
     """
 
@@ -192,8 +192,8 @@ class DescribedGate(msgspec.Struct, frozen=True, kw_only=True):
     severity: Count | None
     group: str | None
     state: State
-    words: str
-    estimate: float
+    sentence: str
+    value: float
     low: float
     high: float
 
@@ -284,11 +284,11 @@ def described_outcome(
         severity=gate.severity,
         group=gate.group,
         state=outcome.state,
-        words=(
+        sentence=(
             f"{figure} of {count_of(outcome.items, 'item')}, of which the device was asked"
             f" about {outcome.asked:,}{_alone(outcome)}{_field(outcome)}"
         ),
-        estimate=outcome.estimate,
+        value=outcome.value,
         low=outcome.low,
         high=outcome.high,
     )

@@ -224,12 +224,12 @@ class DevicePhase:
             yield part, queries, [self.items.input_of(item) for item in part]
 
     def _late(self) -> bool:
-        limit = self.stop.plan.time_limit
+        limit = self.stop.plan.time_limit_seconds
         return limit is not None and self.context.journal.times().wall >= limit
 
     def _report(self, asked: int, overall: Rate | None, *, ended: bool) -> None:
         aim = self.stop.plan.precision
-        estimate = None if overall is None else overall.estimate
+        estimate = None if overall is None else overall.value
         half = None if overall is None else half_width(overall)
         self.observer.asked(DeviceProgress(asked, self.rounds.most, ended, estimate, half, aim))
 

@@ -63,7 +63,7 @@ def _rates(slices: Sequence[SurveySlice]) -> Chart:
         _Line("by compression", "compression", "D", "--", compression),
         _Line("by kernels", "kernel", "^", ":", [slice_.kernel for slice_ in slices]),
     ]
-    first, last = slices[0].rate.estimate, slices[-1].rate.estimate
+    first, last = slices[0].rate.value, slices[-1].rate.value
     words = (
         f"From {percent(first)} of the unchanged inputs to {percent(last)} under {slices[-1].name}."
     )
@@ -88,7 +88,7 @@ def _accuracy(slices: Sequence[SurveySlice]) -> Chart | None:
         ),
         _Line("device", "ink", "o", "-", _values(given, lambda accuracy: accuracy.device)),
     ]
-    device = [accuracy.device.estimate for accuracy in known]
+    device = [accuracy.device.value for accuracy in known]
     words = f"The device is right on {percent(device[0])} to {percent(device[-1])}."
     return _chart("Accuracy against severity", words, slices, lines, "right")
 
@@ -157,7 +157,7 @@ def _chart(
 def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
     """Draw a line, and return what stands for it in the legend."""
     points = [(at, v) for at, v in zip(places, line.values, strict=True) if v is not None]
-    x, y = [at for at, _ in points], [v if isinstance(v, float) else v.estimate for _, v in points]
+    x, y = [at for at, _ in points], [v if isinstance(v, float) else v.value for _, v in points]
     look = {
         "color": COLOURS[line.colour],
         "marker": line.marker,
@@ -171,7 +171,7 @@ def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
     if len(estimates) < len(points):
         return panel.plot(x, y, **look)[0]
     spans = [
-        [max(0.0, v.estimate - v.low) for v in estimates],
-        [max(0.0, v.high - v.estimate) for v in estimates],
+        [max(0.0, v.value - v.low) for v in estimates],
+        [max(0.0, v.high - v.value) for v in estimates],
     ]
     return panel.errorbar(x, y, yerr=spans, capsize=3, elinewidth=1.0, **look)

@@ -73,7 +73,7 @@ def survey_page(
         CheckLine(
             _MARKS[gate.state],
             gate.name,
-            f"is {gate.state}: {gate.words}{next_step(document, gate, where)}",
+            f"is {gate.state}: {gate.sentence}{next_step(document, gate, where)}",
         )
         for gate in document.gates
     ]

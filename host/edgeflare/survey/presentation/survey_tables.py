@@ -87,7 +87,7 @@ def worst_first(slices: Iterable[SurveySlice]) -> list[SurveySlice]:
     Of equal rates the first is the one with the higher limit, then that of which more were seen to
     deviate; slices that are alike in all of that stay in their order.
     """
-    return sorted(slices, key=lambda part: (-part.rate.estimate, -part.rate.high, -part.rate.seen))
+    return sorted(slices, key=lambda part: (-part.rate.value, -part.rate.high, -part.rate.seen))
 
 
 def slice_table(
@@ -186,11 +186,11 @@ def group_tables(document: SurveyDocument) -> list[Table]:
     table = slice_table(document, "By group", by_group.slices, each=by_group.confidence)
     if groups is None:
         return [table]
-    pairs = sorted(groups.pairs, key=lambda pair: -abs(pair.deviation.estimate))
+    pairs = sorted(groups.pairs, key=lambda pair: -abs(pair.deviation.value))
     certain = all(exact(pair.deviation) for pair in pairs)
 
     def differences(title: str, cells: Sequence[Mapping[str, str]], each: float | None) -> Table:
-        header, rows = _saying([f"{pair.one} − {pair.other}" for pair in pairs], cells)
+        header, rows = _saying([f"{pair.first} − {pair.second}" for pair in pairs], cells)
         return Table(
             title=title,
             header=header,
@@ -272,7 +272,7 @@ def heat_tables(document: SurveyDocument) -> list[Table]:
     unchanged, *cells = document.by_cell.slices
     if not cells:
         return []
-    highest = max(part.rate.estimate for part in (unchanged, *cells)) or 1.0
+    highest = max(part.rate.value for part in (unchanged, *cells)) or 1.0
     by_place = {(cell.condition, cell.severity): _heat(cell, highest) for cell in cells}
     severities = sorted({cell.severity or 0 for cell in cells})
     rows: list[Row] = [
@@ -308,7 +308,7 @@ def _heat(slice_: SurveySlice, highest: float) -> TableCell:
         title=said,
         mark="heat",
         below="exact" if exact(rate) else bounds(rate),
-        shade=100.0 * (rate.estimate / highest),
+        shade=100.0 * (rate.value / highest),
     )
 
 
@@ -342,8 +342,8 @@ def _mean(slice_: SurveySlice, found: SignedEstimate | None) -> str:
     if found is None:
         return "–"
     if slice_.asked == slice_.items:
-        return f"{found.estimate:.4g}"
-    return f"{found.estimate:.4g} ({found.low:.4g} to {found.high:.4g})"
+        return f"{found.value:.4g}"
+    return f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"
 
 
 def _share(share: ExactShare | None) -> str:

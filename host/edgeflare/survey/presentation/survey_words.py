@@ -66,7 +66,7 @@ def headline(document: SurveyDocument) -> str:
 
     """
     found = document.overall.rate
-    if found.seen == 0 and found.estimate == 0.0 and found.high > 0.0:
+    if found.seen == 0 and found.value == 0.0 and found.high > 0.0:
         rate = f"at most {percent(found.high)}"
     else:
         rate = interval(found)
@@ -85,7 +85,7 @@ def accuracy_sentence(document: SurveyDocument) -> str:
     if accuracy is None:
         return ""
     shares = {} if accuracy.original is None else {"original": accuracy.original.share}
-    shares |= {"twin": accuracy.twin.share, "device": accuracy.device.estimate}
+    shares |= {"twin": accuracy.twin.share, "device": accuracy.device.value}
     right = ", ".join(f"{arm} {percent(share)}" for arm, share in shares.items())
     return (
         f"Right by labels or targets: {right}; the device loses {interval(accuracy.harmed)} that"
@@ -118,7 +118,7 @@ def release_sentence(document: SurveyDocument) -> str:
     accuracy = overall.accuracy
     if accuracy is None or accuracy.original is None or accuracy.drop is None:
         return said
-    right, before = accuracy.device.estimate, accuracy.original.share
+    right, before = accuracy.device.value, accuracy.original.share
     return (
         f"{said} Its accuracy on those surveyed is {percent(right)}, the original's"
         f" {percent(before)}: {_drop(document, accuracy.drop)}."
@@ -131,7 +131,7 @@ def _truth_distance(document: SurveyDocument, far: TruthDistance | None) -> str:
     if far is None or far.original is None or far.device is None:
         return ""
     return (
-        f" Its {document.truth_measure} is {far.device.estimate:.4g} on average, the"
+        f" Its {document.truth_measure} is {far.device.value:.4g} on average, the"
         f" original's {far.original:.4g}."
     )
 
@@ -146,9 +146,9 @@ def _certainty(document: SurveyDocument, found: Rate) -> str:
 def _drop(document: SurveyDocument, drop: SignedEstimate) -> str:
     """Return by how much accuracy falls or rises: `a drop of 2.00 points (1.00–3.00)`."""
     word, low, high = "drop", drop.low, drop.high
-    if round(100 * drop.estimate, 2) < 0.0:
+    if round(100 * drop.value, 2) < 0.0:
         word, low, high = "gain", 0.0 - drop.high, 0.0 - drop.low
-    said = f"a {word} of {abs(100 * drop.estimate):.2f} points"
+    said = f"a {word} of {abs(100 * drop.value):.2f} points"
     if exact(drop):
         return f"{said}, exact of these {input_words(document.pair).many} alone"
     return f"{said} ({between(low, high)})"
@@ -229,7 +229,7 @@ def method_sentences(document: SurveyDocument) -> Iterator[str]:
 
 def _pooled(document: SurveyDocument) -> Iterator[str]:
     """Yield how the rates of slices are estimated."""
-    p, surprises = document.pooling.p, document.pooling.surprises
+    p, surprises = document.pooling.p_corrected, document.pooling.surprises
     of = f"(p = {p:.2g}, from {count_of(surprises, 'surprise')})"
     differ = f"No difference in how often the device surprises there was seen {of}."
     if p < UNEVEN:
@@ -311,7 +311,7 @@ def rare_sentences(document: SurveyDocument) -> tuple[str, ...]:
         f" {100 * rare.unseen_share:.0f} % of it comes from where nothing was seen.",
         f"That took {count_of(rare.device_queries, 'device query', 'device queries')} more, and"
         f" {count_of(rare.host_queries, 'query', 'queries')} on the host.",
-        *([often] if rare.estimate > NOT_RARE else []),
+        *([often] if rare.value > NOT_RARE else []),
     )
 
 
@@ -328,7 +328,7 @@ def rare_release(document: SurveyDocument) -> str:
     if rare is None:
         return ""
     at = "at severities between 1 and 5"
-    if rare.estimate == 0.0:
+    if rare.value == 0.0:
         ceiling = percent(rare.ceiling)
         return f"Looked for as rare events {at}, none were found, with a ceiling of {ceiling}."
     many = input_words(document.pair).many
@@ -345,7 +345,7 @@ def _rare_rate(document: SurveyDocument, rare: RareEstimate) -> str:
         if document.has_original
         else "the device decides otherwise than its twin"
     )
-    if rare.estimate == 0.0:
+    if rare.value == 0.0:
         return (
             f"{drawn}, the host foretold no deviation and the device showed none, which does not"
             " say that there is none."
@@ -359,7 +359,7 @@ def _rare_rate(document: SurveyDocument, rare: RareEstimate) -> str:
 
 def gate_sentence(gate: DescribedGate) -> str:
     """Return what became of a gate: `rate<0.01 is held: …`."""
-    return f"{gate.name} is {gate.state}: {gate.words}"
+    return f"{gate.name} is {gate.state}: {gate.sentence}"
 
 
 def gated_conditions(document: SurveyDocument) -> frozenset[str]:

@@ -104,7 +104,7 @@ def rare_plan(queries: int, confidence: float) -> RarePlan:
 def _estimate(rate: RareRate, asked_again: int, host_queries: int, seconds: float) -> RareEstimate:
     """Return a rate as `survey.json` has it, with what it took."""
     return RareEstimate(
-        estimate=rate.estimate,
+        value=rate.estimate,
         low=rate.low,
         high=rate.high,
         ceiling=rate.ceiling,

@@ -35,13 +35,13 @@ class DecisionGap:
     """The largest difference between two groups in a share of decisions, from -1 to 1.
 
     Attributes:
-        estimate: the largest; exact for original and twin, whose low and high are the same.
+        value: the largest; exact for original and twin, whose low and high are the same.
         low, high: an interval of it that holds together with those of all other classes.
         label: the class of which it is.
 
     """
 
-    estimate: float
+    value: float
     low: float
     high: float
     label: Count
@@ -60,7 +60,7 @@ class GroupDifference:
     """How two groups differ.
 
     Attributes:
-        one, other: their names.
+        first, second: their names.
         deviation: the rate of deviations of the one less that of the other; those of kernels
             without an original.
         accuracy_drop: likewise, of the accuracy that is lost from original to device; null without
@@ -77,8 +77,8 @@ class GroupDifference:
 
     """
 
-    one: str
-    other: str
+    first: str
+    second: str
     deviation: SignedEstimate
     accuracy_drop: SignedEstimate | None
     spd: ArmGaps | None
@@ -286,12 +286,12 @@ def _largest(
     found = {}
     for arm, differences in (by_arm or {}).items():
         gaps = [
-            DecisionGap(known.estimate, known.low, known.high, label)
+            DecisionGap(known.value, known.low, known.high, label)
             for at, label in enumerate(labels)
             if (known := measure(differences, at)) is not None
         ]
         if gaps:
-            found[arm] = max(gaps, key=lambda gap: (round(abs(gap.estimate), _DIGITS), gap.label))
+            found[arm] = max(gaps, key=lambda gap: (round(abs(gap.value), _DIGITS), gap.label))
     return ArmGaps(**found) if found else None
 
 
@@ -329,4 +329,4 @@ def _size(estimate: SignedEstimate) -> tuple[float, float, float]:
     least = (
         0.0 if estimate.low <= 0.0 <= estimate.high else min(abs(estimate.low), abs(estimate.high))
     )
-    return abs(estimate.estimate), least, max(abs(estimate.low), abs(estimate.high))
+    return abs(estimate.value), least, max(abs(estimate.low), abs(estimate.high))

@@ -142,10 +142,10 @@ def field_interval(
     shares = np.asarray(np.bincount(inputs, weights=values) / np.maximum(items, 1))[surveyed]
     count = len(surveyed)
     variance = float(shares.var(ddof=1)) / count if count > 1 else 0.0
-    spread = found.estimate * (1.0 - found.estimate)
+    spread = found.value * (1.0 - found.value)
     draws = float(count) if variance == 0.0 else min(spread / variance, float(count))
     draws = max(draws, 1.0)
-    low, high = wilson_interval(found.estimate, draws, confidence)
+    low, high = wilson_interval(found.value, draws, confidence)
     return FieldInterval(min(low, found.low), max(high, found.high), draws)
 
 
@@ -205,7 +205,7 @@ class Rate:
     """A rate, with an interval.
 
     Attributes:
-        estimate, low, high: from 0 to 1.
+        value, low, high: from 0 to 1.
         items: number of items that the rate is about.
         asked: items among them that the device was asked about.
         seen: items asked that the device said yes to.
@@ -213,7 +213,7 @@ class Rate:
 
     """
 
-    estimate: Share
+    value: Share
     low: Share
     high: Share
     items: Count
@@ -226,7 +226,7 @@ class Rate:
 class Limits:
     """An estimate and the limits of its interval."""
 
-    estimate: Share
+    value: Share
     low: Share
     high: Share
 
@@ -235,7 +235,7 @@ class Limits:
 class SignedEstimate:
     """A figure with an interval, which may be negative."""
 
-    estimate: float
+    value: float
     low: float
     high: float
 
@@ -258,7 +258,7 @@ def pooled_rate(
     """
     alone = rate(fact, sample, chosen, confidence)
     if alone.items == 0:
-        return replace(alone, alone=Limits(alone.estimate, alone.low, alone.high))
+        return replace(alone, alone=Limits(alone.value, alone.low, alone.high))
     open_items = chosen & ~sample.asked
     known = alone.seen + int((open_items & fact.foretold).sum())
     more = _expected_surprises(fact, sample, open_items & ~fact.foretold, confidence)
@@ -266,13 +266,13 @@ def pooled_rate(
     total, low, high = (known + end for end in difference(more, less))
     most = alone.seen + int(open_items.sum())
     return Rate(
-        estimate=total / alone.items,
+        value=total / alone.items,
         low=max(low, alone.seen) / alone.items,
         high=min(high, most) / alone.items,
         items=alone.items,
         asked=alone.asked,
         seen=alone.seen,
-        alone=Limits(alone.estimate, alone.low, alone.high),
+        alone=Limits(alone.value, alone.low, alone.high),
     )
 
 

@@ -34,14 +34,14 @@ def interval(estimate: IntervalEstimate | None) -> str:
 def estimated(estimate: IntervalEstimate) -> str:
     """Return a figure from 0 to 1 as a percentage, with the digits of its limits: `0.07 %`."""
     if exact(estimate):
-        return percent(estimate.estimate)
-    scale = _scale(estimate.low, estimate.high, estimate.estimate)
-    return f"{_digits(100 * estimate.estimate, 100 * scale)} %"
+        return percent(estimate.value)
+    scale = _scale(estimate.low, estimate.high, estimate.value)
+    return f"{_digits(100 * estimate.value, 100 * scale)} %"
 
 
 def bounds(estimate: IntervalEstimate) -> str:
     """Return the interval of a figure in percent, without the sign: `2.05–2.60`."""
-    return between(estimate.low, estimate.high, estimate.estimate)
+    return between(estimate.low, estimate.high, estimate.value)
 
 
 def between(low: float, high: float, estimate: float = 0.0) -> str:
@@ -65,7 +65,7 @@ def points(estimate: IntervalEstimate | None) -> str:
     """
     if estimate is None:
         return "–"
-    said = f"{100 * estimate.estimate:+.2f}"
+    said = f"{100 * estimate.value:+.2f}"
     return (
         said
         if exact(estimate)

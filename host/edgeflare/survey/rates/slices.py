@@ -250,7 +250,7 @@ def overall_rate(facts: SurveyFacts, sample: Sample, confidence: float) -> Rate:
 def cell_rates(facts: SurveyFacts, sample: Sample) -> NDArray[np.float64]:
     """Return the estimated rate of deviations in each cell: (cells,)."""
     fact, cell = headline(facts), facts.cell
-    return np.array([rate(fact, sample, cell == at).estimate for at in range(len(facts.cells))])
+    return np.array([rate(fact, sample, cell == at).value for at in range(len(facts.cells))])
 
 
 def surveyed(facts: SurveyFacts) -> Flags:
@@ -372,7 +372,7 @@ def _accuracy(
     if not facts.has_original:
         return ArmAccuracy(None, twin, device, None, lost, gained, far)
     original = _share(facts.original_right, labelled)
-    drop = (original.share - value for value in (device.estimate, device.high, device.low))
+    drop = (original.share - value for value in (device.value, device.high, device.low))
     return ArmAccuracy(original, twin, device, SignedEstimate(*drop), lost, gained, far)
 
 

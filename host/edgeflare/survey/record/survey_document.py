@@ -148,7 +148,7 @@ class AskedPlan(msgspec.Struct, frozen=True, kw_only=True):
         precision: half the width of the interval over all that is to be reached; null where it is
             no reason to end.
         device_queries: the most that are allowed; null for no bound.
-        time_limit: seconds that asking the device may take; null for no bound.
+        time_limit_seconds: seconds that asking the device may take; null for no bound.
         earlier: what had been to end the survey, each time before it went on with more.
         confidence: confidence of an interval.
         gates: as the user wrote them.
@@ -167,7 +167,7 @@ class AskedPlan(msgspec.Struct, frozen=True, kw_only=True):
     groups: str | None
     precision: Number | None
     device_queries: Count | None
-    time_limit: Number | None
+    time_limit_seconds: Number | None
     earlier: tuple[EarlierEnds, ...]
     confidence: Share
     gates: tuple[str, ...]
@@ -200,7 +200,7 @@ class RareEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """How often a rare event happens.
 
     Attributes:
-        estimate: the mean of the repetitions.
+        value: the mean of the repetitions.
         low, high: the interval from their spread.
         ceiling: an upper limit that does not take for granted that nothing happens where nothing
             was seen.
@@ -214,7 +214,7 @@ class RareEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    estimate: Annotated[float, msgspec.Meta(ge=0)]
+    value: Annotated[float, msgspec.Meta(ge=0)]
     low: Share
     high: Share
     ceiling: Share
@@ -230,12 +230,12 @@ class Pooling(msgspec.Struct, frozen=True, kw_only=True):
     """Whether items that are pooled differ in how often the device surprises.
 
     Attributes:
-        p: the least of three permutation tests, after Holm; small where they differ.
+        p_corrected: the least of three permutation tests, after Holm; small where they differ.
         surprises: what it rests on.
 
     """
 
-    p: Share
+    p_corrected: Share
     surprises: Count
 
 

@@ -55,7 +55,7 @@ class EarlierEnds:
 
     precision: Number | None
     device_queries: Count | None
-    time_limit: Number | None
+    time_limit_seconds: Number | None
     ended: str | None
     asked: Count
 
@@ -82,7 +82,7 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
         precision: half the width of the over-all interval at which the survey ends; None where it
             is no reason to end.
         device_queries: items that the device is asked about at most; None for no bound.
-        time_limit: seconds that asking the device may take; None for no bound.
+        time_limit_seconds: seconds that asking the device may take; None for no bound.
         confidence: confidence of all intervals and gates.
         gates: what has to hold, as the user wrote it.
         findings: deviating inputs that are stored at most.
@@ -92,7 +92,7 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
 
     precision: Annotated[Number | None, Option("--precision", more="smaller")] = PRECISION
     device_queries: Annotated[Count | None, Option("--device-queries", more="larger")] = None
-    time_limit: Annotated[Number | None, Option("--time-limit", more="longer")] = None
+    time_limit_seconds: Annotated[Number | None, Option("--time-limit", more="longer")] = None
     confidence: Number = CONFIDENCE
     gates: Annotated[
         tuple[str, ...], Option("--gate", lambda gates: " --gate ".join(gates) or None)
@@ -118,7 +118,7 @@ class SurveyBounds(msgspec.Struct, frozen=True, kw_only=True):
         gates = given["gates"] or ()
         gates = (gates,) if isinstance(gates, str) else gates
         given["gates"] = tuple(parse_gate(gate).text for gate in gates)
-        others = (given["device_queries"], given["time_limit"], *given["gates"])
+        others = (given["device_queries"], given["time_limit_seconds"], *given["gates"])
         given["precision"] = default_precision(given["precision"], others)
         given["rare_queries"] = (rare_queries or RARE_QUERIES) if rare else None
         return cls(**given)
@@ -232,7 +232,7 @@ def plan_with_more(journal: RunJournal, plan: SurveyPlan) -> SurveyPlan | None:
     ended = EarlierEnds(
         precision=before.precision,
         device_queries=before.device_queries,
-        time_limit=before.time_limit,
+        time_limit_seconds=before.time_limit_seconds,
         ended=journal.about().get(ENDED_KEY),
         asked=len(journal.survey.device_items()),
     )
