@@ -396,13 +396,16 @@ def _verdict(tests: Sequence[str]) -> tuple[str, float]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    while process.poll() is None:
-        spent, _ = look_at(process)
-        if spent > LONGEST or time.monotonic() - started > IDLE:
+    try:
+        while process.poll() is None:
+            spent, _ = look_at(process)
+            if spent > LONGEST or time.monotonic() - started > IDLE:
+                return "timed out", time.monotonic() - started
+            time.sleep(0.2)
+    finally:
+        if process.poll() is None:  # a session of its own hears of no Ctrl-C
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return "timed out", time.monotonic() - started
-        time.sleep(0.2)
     return "killed" if process.returncode else "survived", time.monotonic() - started
 
 
