@@ -63,6 +63,7 @@ def test_a_pair_folder(folder: Path) -> None:
         ("cat", "dog"),
     )
     assert load_pair(folder / "pair.toml") == pair
+    assert load_pair(folder.rename(folder.with_name("cats.toml"))).name == "cats"
 
 
 @pytest.mark.parametrize("at_top", [True, False])

@@ -266,7 +266,7 @@ def _file(folder: Path, options: str) -> Path:
         UserError: it is not there.
 
     """
-    file = folder if folder.suffix == ".toml" else folder / FILE
+    file = folder / FILE if folder.is_dir() or folder.suffix != ".toml" else folder
     if not folder.is_dir() and not file.is_file():
         like = path_suggestion(folder, lambda path: (path / FILE).is_file())
         instead = f", or {options}" if options else ""
