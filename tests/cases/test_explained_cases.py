@@ -172,11 +172,11 @@ def of_run(pair: Path, compressed: str, *functions: str) -> list[dict[str, Any]]
 def test_a_value_that_is_cut_off(tmp_path: Path) -> None:
     for error in of_run(copied_case("regression_saturates", tmp_path), "compressed.tflite"):
         (coarse,) = error["coarse"]
-        assert (coarse["operator"], coarse["name"]) == (4, "FULLY_CONNECTED")
+        assert (coarse["operator_index"], coarse["name"]) == (4, "FULLY_CONNECTED")
         assert coarse["kind"] == "saturated"
         assert "its range is 0 to 6," in coarse["why"]
         last = error["layers"][-1]
-        assert last["operator"] == 4
+        assert last["operator_index"] == 4
         assert last["cut_off"] == {"below": 0.0, "above": 1.0}
 
 
@@ -184,7 +184,7 @@ def test_one_scale_for_boxes_and_scores(tmp_path: Path) -> None:
     pair = copied_case("yolo_concat", tmp_path)
     for error in of_run(pair, "compressed.tflite", "decode.py:decode"):
         (coarse,) = error["coarse"]
-        assert (coarse["operator"], coarse["name"]) == (7, "QUANTIZE")
+        assert (coarse["operator_index"], coarse["name"]) == (7, "QUANTIZE")
         assert coarse["kind"] == "one scale for unlike things"
         assert "CONCATENATION" in coarse["why"]
         assert "which leaves 2 levels" in coarse["why"]
@@ -295,7 +295,7 @@ def test_weights_that_are_rounded_along_the_wrong_axis_are_blamed(tmp_path: Path
     assert len(found) == 2
     for one in found:
         most = one["twin_and_original"]["most"]
-        assert (most["name"], most["operator"]) == ("TRANSPOSE_CONV", 3)
+        assert (most["name"], most["operator_index"]) == ("TRANSPOSE_CONV", 3)
 
 
 def test_the_layers_of_a_detector_with_its_own_post_processing_are_seen(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_constant_that_is_infinite_in_float16_is_named(tmp_path: Path) -> None
         )
         assert finding["non_finite"]["original"] is None
         most = finding["twin_and_original"]["most"]
-        assert (most["operator"], most["name"]) == (27, "MUL")
+        assert (most["operator_index"], most["name"]) == (27, "MUL")
     completed("explain", run, "0")
     completed("report", run, "--html")
     assert "NaN on twin and device" in (run / "report.html").read_text()

@@ -210,10 +210,10 @@ def _explain(judged: Judged, folder: Path, device: str, seeds: int) -> None:
     onset = entry["device_and_twin"]["onset"]
     if fault.where == "file":
         onset = entry["twin_and_original"]["most"]
-    judged.operator = None if onset is None else onset["operator"]
+    judged.operator = None if onset is None else onset["operator_index"]
     judged.first = entry["device_and_twin"]["first"]
     most = entry["device_and_twin"]["most"]
-    judged.most = None if most is None else most["operator"]
+    judged.most = None if most is None else most["operator_index"]
 
 
 def _search(folder: Path, device: str, find: str, seeds: int) -> None:
