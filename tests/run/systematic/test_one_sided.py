@@ -198,7 +198,7 @@ def test_the_share_beyond_the_range_is_told_by_side(dtype: str) -> None:
     wanted[:, 3] = 20.0
     wanted[:40, 4] = -5.0
     low, high = cut(wanted, dtype)
-    assert (low.side, low.share, low.values, low.of) == ("low", 0.04, 1, 20)
+    assert (low.side, low.share, low.values, low.positions) == ("low", 0.04, 1, 20)
     assert (high.side, high.share, high.values) == ("high", 0.05, 1)
     assert low.end == 0.0
     assert high.end == pytest.approx(12.75)

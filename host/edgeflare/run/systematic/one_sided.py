@@ -262,7 +262,7 @@ class Saturation(NamedTuple):
         end: the end of the device's range.
         share: share of the original's values that lie beyond it by more than a step.
         values: positions in the output that are beyond on at least half of the seeds.
-        of: positions in all.
+        positions: positions in all.
 
     """
 
@@ -271,7 +271,7 @@ class Saturation(NamedTuple):
     end: float
     share: float
     values: int
-    of: int
+    positions: int
 
 
 def saturations(
