@@ -92,7 +92,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Spent(NamedTuple):
+class SpentTime(NamedTuple):
     """What searching, or refining, spent: seconds, and those for which devices were computing."""
 
     queries: int
@@ -115,7 +115,7 @@ def busy_while_refining() -> Iterator[list[float]]:
         yield busy
 
 
-def measure(pair: Pair, devices: Sequence[str], asked: argparse.Namespace) -> Spent:
+def measure(pair: Pair, devices: Sequence[str], asked: argparse.Namespace) -> SpentTime:
     """Return what one campaign spent on its search, or on its refinement."""
     profiles = find_profiles(devices)
     names = tuple(profile.name for profile in profiles)
@@ -142,8 +142,8 @@ def measure(pair: Pair, devices: Sequence[str], asked: argparse.Namespace) -> Sp
         ).totals
     if asked.shrink:
         queries, on_device = totals.refine_queries or 0, totals.refine_device_queries or 0
-        return Spent(queries, on_device, totals.refine_seconds, sum(busy))
-    return Spent(
+        return SpentTime(queries, on_device, totals.refine_seconds, sum(busy))
+    return SpentTime(
         totals.queries, totals.device_queries, totals.wall_seconds, totals.device_busy_seconds
     )
 

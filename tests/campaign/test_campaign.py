@@ -72,7 +72,7 @@ def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
     run = RunDirectory(laboratory.folder / "run")
     assert document["findings"]
     for finding in document["findings"]:
-        mutant, seed = (run.load_input(finding[key]) for key in ("image", "seed_file"))
+        mutant, seed = (run.load_input(finding[key]) for key in ("file", "seed_file"))
         assert any(np.array_equal(mutant, np.roll(seed, by)) for by in range(1, seed.size))
 
 
@@ -288,6 +288,6 @@ def test_progress_bounds_the_queries_that_are_left(
     assert left == sorted(left, reverse=True)
     assert left[0] < (total or 24 * 150)
     assert {report.seconds_left for report in reports} == {float("inf")}
-    laboratory.run("timed", total_time=1000.0)
+    laboratory.run("timed", total_time_seconds=1000.0)
     for report in laboratory.watched.progress:
         assert report.seconds_left == pytest.approx(1000.0 - report.seconds)

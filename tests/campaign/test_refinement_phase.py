@@ -106,8 +106,8 @@ def test_strengthening_ends_where_it_is_enough(laboratory: Laboratory) -> None:
 
 
 def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: Laboratory) -> None:
-    plain = laboratory.run("plain", within=20.0)
-    shrunk = laboratory.run("shrunk", within=20.0, shrink=80)
+    plain = laboratory.run("plain", within_db=20.0)
+    shrunk = laboratory.run("shrunk", within_db=20.0, shrink=80)
     assert shrunk["totals"]["success_rate"] == plain["totals"]["success_rate"]
     assert len(counting(from_json(shrunk), "any")) > len(counting(from_json(plain), "any"))
     for one in (*plain["findings"], *shrunk["findings"]):
@@ -115,8 +115,8 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
 
 
 def test_a_gate_is_decided_alike_by_fewer_queries(laboratory: Laboratory) -> None:
-    whole = laboratory.run("whole", within=25.0, shrink=80)
-    gate = laboratory.run("gate", within=25.0, shrink=80, refine="gate")
+    whole = laboratory.run("whole", within_db=25.0, shrink=80)
+    gate = laboratory.run("gate", within_db=25.0, shrink=80, refine="gate")
     assert [one["within"] for one in gate["findings"]] == [
         one["within"] for one in whole["findings"]
     ]
@@ -153,7 +153,7 @@ def test_time_that_ends_the_search_cuts_no_refinement(
 ) -> None:
     # In place of the clock: the time is up once three chains have ended.
     monkeypatch.setattr(SearchPhase, "stopped", lambda phase: len(phase._ended) >= 3)
-    document = laboratory.run("run", total_time=1000.0, shrink=80, chains=2)
+    document = laboratory.run("run", total_time_seconds=1000.0, shrink=80, chains=2)
     assert document["stopped_by"] == "total-time"
     assert document["findings"]
     assert all(one["refined"]["queries"] > 20 for one in document["findings"])

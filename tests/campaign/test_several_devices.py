@@ -44,7 +44,7 @@ def other_device() -> Invoke:
 
 def findings(document: dict[str, Any]) -> dict[int, dict[str, Any]]:
     entries = (*document["findings"], *document["deviating_seeds"])
-    left_out = ("seconds", "device", "image", "seed_file")
+    left_out = ("seconds", "device", "file", "seed_file")
     return {
         entry["seed_id"]: {key: entry[key] for key in entry if key not in left_out}
         for entry in entries

@@ -45,7 +45,7 @@ class Crafted:
         """Let every finding name that image, in the document and in the journal."""
         document = document_of(self.run)
         for entry in (*document["findings"], *document["deviating_seeds"]):
-            entry.update(image=path, seed_image=path)
+            entry.update(file=path, seed_file=path)
         (self.run / "run.json").write_text(json.dumps(document))
         with sqlite3.connect(self.run / "run.db") as journal:
             journal.execute("UPDATE triggers SET image = ?, seed_image = ?", (path, path))

@@ -160,7 +160,7 @@ def test_no_file_outside_the_run_gets_into_the_page(
     shutil.copy(folder / entry["file"], secret)
     (folder / "link.png").symlink_to(secret)
     (folder / "more").symlink_to(folder)
-    damaged = damage(whole, ("findings", 0, "image"), "put", name)
+    damaged = damage(whole, ("findings", 0, "file"), "put", name)
     (folder / "run.json").write_text(json.dumps(damaged))
     assert f"names {name!r}, which is outside of it" in refused("report", folder, "--html")
     assert not (folder / "report.html").exists()

@@ -117,7 +117,7 @@ def sound(file: Path) -> NDArray[np.int16]:
 def test_sounds_are_kept_and_further_ones_and_canaries_counted(words: Searched) -> None:
     document = document_of(words.run)
     for one in document["findings"]:
-        trigger, seed = (sound(words.run / one[key]) for key in ("image", "seed_file"))
+        trigger, seed = (sound(words.run / one[key]) for key in ("file", "seed_file"))
         assert signal_to_noise_db(trigger, seed) == pytest.approx(one["nearness_db"])
     assert document["nearness"]["measure"] == "SNR"
     assert document["unmutated"]["test"]["inputs"] == 10

@@ -109,7 +109,7 @@ def test_in_a_short_time_few_models_are_drawn_in_short_rounds(tmp_path: Path) ->
         interrupted=lambda: "interrupt" if seen.rounds else None,
         observer=seen,
         models=96,
-        seconds=3600.0,
+        time_limit_seconds=3600.0,
     )
     assert cut["models"] == 16  # without a time, a third of the 96
 
@@ -148,10 +148,12 @@ def test_findings_name_the_signatures_in_which_they_are(tmp_path: Path) -> None:
 def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path: Path) -> None:
     hanging = PlantedFault("SUM", failure="hang")
     arms = faulty_arms(hanging)
-    document = ended(tmp_path / "run", arms, (SUM,), models=None, seconds=3600.0)
+    document = ended(tmp_path / "run", arms, (SUM,), models=None, time_limit_seconds=3600.0)
     assert document["stopped_by"] == "nothing left"
     assert document["models"] == document["cells"][0]["verdicts"]["hang"]
-    again = ended(tmp_path / "run", faulty_arms(hanging), (SUM,), models=None, seconds=3600.0)
+    again = ended(
+        tmp_path / "run", faulty_arms(hanging), (SUM,), models=None, time_limit_seconds=3600.0
+    )
     assert untimed(again) == untimed(document)
 
 
@@ -195,7 +197,7 @@ def test_shrinking_that_was_cut_off_is_added_up_and_has_its_time_again(
     seen = KilledWhileShrinking()
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + seen.passed)
     monkeypatch.setattr(conform_rounds, "time", clock)
-    asked: dict[str, Any] = {"models": 48, "seconds": 1400.0}
+    asked: dict[str, Any] = {"models": 48, "time_limit_seconds": 1400.0}
     with pytest.raises(InfrastructureError, match="gone"):
         ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)
     cut_off_at, seen.lives, seen.shrinking = seen.passed, True, []
@@ -223,7 +225,7 @@ def test_graphs_are_drawn_until_the_limit_where_shrinking_takes_less(
     monkeypatch.setattr(conform_rounds, "time", clock)
     monkeypatch.setattr(conform_run, "GRAPHS_OF_ROUND", 8)
     arms = (SlowArm(), ExactArm("xnnpack"))
-    asked: dict[str, Any] = {"models": None, "seconds": 2000.0, "graphs": "only"}
+    asked: dict[str, Any] = {"models": None, "time_limit_seconds": 2000.0, "graphs": "only"}
     document = ended(tmp_path / "run", arms, (ADD, SUM), **asked)
     assert document["stopped_by"] == "time"
     assert document["seconds"] > 0.9 * 2000.0

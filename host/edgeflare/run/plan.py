@@ -196,8 +196,9 @@ class Plan:
             is_number = isinstance(bound, kinds) and not isinstance(bound, bool)
             if not (is_number and isfinite(bound) and bound > 0):
                 what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
-                option = f"--{key.replace('_', '-')}"
-                raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
+                name = key.removesuffix("_seconds")
+                option = f"--{name.replace('_', '-')}"
+                raise UserError(f"{name}={bound!r}: expected a {what} ({option})")
 
     def settled(
         self,
