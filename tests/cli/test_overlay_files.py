@@ -202,7 +202,7 @@ def test_model_explorer_shows_the_overlay(overlaid: Overlaid, browser: Browser) 
         of_layers = [row for row in rows if row[1][0] not in ("GraphInputs", "GraphOutputs")]
         assert [row[1][0].upper() for row in of_layers] == [layer["name"] for layer in layers]
         totals = [row[2][0] for row in of_layers]
-        assert totals == [f"{layer['total']['max_units'] or 0:g}" for layer in layers]
+        assert totals == [f"{layer['total']['max_error_steps'] or 0:g}" for layer in layers]
         assert of_layers[onset][-1] == ["kernel (delegate); onset", "rgb(180, 83, 26)"]
         marked = [row for row in of_layers if row[-1][1] == "rgb(180, 83, 26)"]
         assert len(marked) == 1
