@@ -34,8 +34,7 @@ def wrong_data(known: KnownToRules) -> Iterator[Cause]:
             " them",
             evidence=str(data.label_order),
             next_step="correct the labels, and check again; those of sub-folders by a labels.txt"
-            " beside"
-            " them, a line for each score",
+            " beside them, a line for each score",
         )
     if data.other_reading is not None:
         yield Cause(
@@ -55,8 +54,7 @@ def _unlabelled(data: DataFigures) -> Iterator[Cause]:
         yield Cause(
             rule="data",
             sentence="How the inputs are prepared is a guess, and without labels nobody sees"
-            " whether"
-            " it is right",
+            " whether it is right",
             evidence=data.guessed,
             next_step="say --preset, or --mean and --std, or give labels",
         )

@@ -31,8 +31,7 @@ def other_order(known: KnownToRules) -> Iterator[Cause]:
                     sentence=words[:1].upper() + words[1:],
                     evidence=outcome(device),
                     next_step="use the labels that belong to the compressed model, or export it in"
-                    " the"
-                    " original's order",
+                    " the original's order",
                 )
 
 
@@ -47,8 +46,7 @@ def other_preprocessing(known: KnownToRules) -> Iterator[Cause]:
             " original",
             evidence=found.in_words(),
             next_step="convert it with the original's preprocessing, or prepare its inputs so on"
-            " the"
-            " device",
+            " the device",
         )
 
 

@@ -76,6 +76,5 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
         before, after = self.before / self.inputs, self.after / self.inputs
         return (
             f"{self.description} its answers are {whose} on {after:.0%} of {self.inputs} inputs"
-            " instead"
-            f" of {before:.0%}"
+            f" instead of {before:.0%}"
         )
