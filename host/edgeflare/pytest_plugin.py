@@ -227,7 +227,7 @@ class EdgeFlare:
             groups=groups,
             precision=if_given(real_number, "precision", precision, 1e-6, 0.5),
             device_queries=if_given(whole_number, "device_queries", device_queries, 1),
-            time_limit=if_given(real_number, "time_limit", time_limit, 1e-3),
+            time_limit_seconds=if_given(real_number, "time_limit", time_limit, 1e-3),
             confidence=real_number("confidence", confidence, 0.5, 0.9999),
             gates=gates,
             findings=whole_number("findings", findings, 0),

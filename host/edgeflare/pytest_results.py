@@ -190,7 +190,7 @@ class SurveyArguments:
     groups: str | None = None
     precision: float | None = None
     device_queries: int | None = None
-    time_limit: float | None = None
+    time_limit_seconds: float | None = None
     confidence: float = 0.95
     gates: str | Sequence[str] = ()
     findings: int = 0
@@ -267,8 +267,7 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
     )
 
     severities = read_severities(_as_text(asked.severities))
-    names = {name: name.removesuffix("_seconds") for name in SurveyBounds.__struct_fields__}
-    given = {name: getattr(asked, argument) for name, argument in names.items()}
+    given = {name: getattr(asked, name) for name in SurveyBounds.__struct_fields__}
     return SurveyRequest(
         chosen=chosen_conditions(domain, _names(asked.conditions), severities),
         bounds=SurveyBounds.asked(rare=asked.rare, **given),

@@ -35,7 +35,7 @@ def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
     return [
         Path(entry.path)
         for folder in inside
-        if (os.path.isdir(folder.path) if folder.is_symlink() else folder.is_dir())
+        if os.path.isdir(folder.path)
         for entry in _listed(Path(folder.path))
         if _is_wanted(entry, suffixes)
     ]

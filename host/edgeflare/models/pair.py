@@ -274,9 +274,12 @@ def _file(folder: Path, options: str) -> Path:
             f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}{instead}"
         )
     if not file.is_file():
-        models = ("original.tflite", "compressed.tflite", "--inputs", "seeds.npz")
-        named = (folder / word if (folder / word).exists() else word for word in models)
-        command = join(map(str, ["edgeflare", "check", *named, "--write-pair", folder]))
+        original, compressed, seeds = (
+            str(folder / name) if (folder / name).exists() else name
+            for name in ("original.tflite", "compressed.tflite", "seeds.npz")
+        )
+        files = (original, compressed, "--inputs", seeds, "--write-pair", str(folder))
+        command = join(("edgeflare", "check", *files))
         instead = f"; or give {options}" if options else ""
         raise UserError(f"{folder} holds no {FILE}: {command} writes one{instead}")
     return file

@@ -190,6 +190,11 @@ def _value(request: Any, place: tuple[str, ...]) -> Any:
     return request
 
 
+def option_of(kind: type, field: str) -> str:
+    """Return the option that says a field of a type of requests, such as "--time-limit"."""
+    return next(option.name for place, option in _fields(kind) if place == (field,))
+
+
 @cache
 def _fields(kind: Any) -> tuple[tuple[tuple[str, ...], Option], ...]:
     """Return the options of a type of requests, each behind the names that lead to its field."""

@@ -17,7 +17,7 @@ from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.record.json_types import Amount, Count, Number, read_text
-from edgeflare.record.request import Option
+from edgeflare.record.request import Option, option_of
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.strategies.operator_pool import BUILT_IN
 from edgeflare_protos.kernel_sets import TFLiteKernels
@@ -196,8 +196,8 @@ class Plan:
             is_number = isinstance(bound, kinds) and not isinstance(bound, bool)
             if not (is_number and isfinite(bound) and bound > 0):
                 what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
-                name = key.removesuffix("_seconds")
-                option = f"--{name.replace('_', '-')}"
+                option = option_of(Plan, key)
+                name = option.removeprefix("--").replace("-", "_")
                 raise UserError(f"{name}={bound!r}: expected a {what} ({option})")
 
     def settled(
