@@ -331,7 +331,6 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/agent_code.py package_folder: spec.origin": SYSTEM,
     "models/model_probe.py HostProbe.__init__: self._folder.name": "a temporary folder of ours",
     "models/pair.py Pair._original_files: self.original": MODEL,
-    "models/pair.py _file: word": BY_THE_USER,
     "models/pair_file.py _placed: os.path.expanduser(source)": BY_THE_USER,
     "models/pair_file.py _settings: os.path.expanduser(anchors)": BY_THE_USER,
     "models/runtime_versions.py _make: mkdtemp(prefix=f'.{name}-', dir=folder.parent)": (
