@@ -133,7 +133,9 @@ class DeviceLease:
                     check_holder(reply.in_use_by)
                 except (DecodeError, ValueError):
                     reply = agent_pb2.AcquireLeaseReply()
-                seconds = reply.seconds if 0 <= reply.seconds < math.inf else 0.0
+                seconds = (
+                    reply.remaining_seconds if 0 <= reply.remaining_seconds < math.inf else 0.0
+                )
                 told_by = agent_pb2.DeviceProcess(uid=owner.uid, pid=owner.pid)
                 return Taken(reply.in_use_by, seconds, told_by)
             with self._lock:
@@ -212,7 +214,7 @@ class DeviceLease:
             if held is None:
                 return b""
             left = held.ends - self._clock()
-            told = agent_pb2.AcquireLeaseReply(in_use_by=held.holder, seconds=left)
+            told = agent_pb2.AcquireLeaseReply(in_use_by=held.holder, remaining_seconds=left)
             return told.SerializeToString()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 
 from edgeflare_agent import __version__, machine
-from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased, Taken
+from edgeflare_agent.device_lease import DeviceLease, Grant, NotLeased
 from edgeflare_agent.model_store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.requests import (
     check_batch,
@@ -40,7 +40,7 @@ from edgeflare_protos import (
     set_seal,
 )
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
-from edgeflare_protos.lease_words import LEASE, UNLEASED_HOST
+from edgeflare_protos.lease_words import LEASE
 from edgeflare_protos.limits import CHUNK_BYTES, FAILURE_TEXT_BYTES, PAYLOAD_LIMIT_BYTES
 
 _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
@@ -48,12 +48,6 @@ _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
     "hang": agent_pb2.InputFailure.KIND_HANG,
     "error": agent_pb2.InputFailure.KIND_ERROR,
 }
-
-
-UNLEASED_SECONDS = 60.0
-"""Silence after which a host before 1.5 that has a session open counts as gone. It says nothing
-while it computes itself, which seldom takes longer; nor when it dies, and others should not wait
-long."""
 
 
 class OtherProtocol(Exception):  # noqa: N818
@@ -102,7 +96,7 @@ class AgentService(AgentServicer):
         self._system_root = system_root
         self._machine = machine.describe(system_root)
         self._runtime = runtime_info()
-        self._kernels = offered_kernel_sets()
+        self._kernel_sets = offered_kernel_sets()
         self._began = time.monotonic()
 
     def Describe(  # noqa: N802
@@ -141,7 +135,7 @@ class AgentService(AgentServicer):
             header = first.header
             chunks = model_chunks(parts)
             evicted = self._store.add(header.sha256, header.size_bytes, chunks)
-            return agent_pb2.UploadModelReply(evicted_sha256=evicted)
+            return agent_pb2.UploadModelReply(evicted_sha256s=evicted)
 
     def OpenSession(  # noqa: N802
         self, request: agent_pb2.OpenSessionRequest, context: grpc.ServicerContext
@@ -149,10 +143,10 @@ class AgentService(AgentServicer):
         """Load a stored model into a worker of its own."""
         with _statuses(context):
             lease = _lease_of(context)
-            number = self._lease.admit(lease)
+            self._lease.admit(lease)
             options = session_options(request, self._allowed_delegates)
             session_id, model = self._sessions.open(
-                request.model_sha256, options, request.resume_token, leased=bool(number)
+                request.model_sha256, options, request.resume_token
             )
             try:
                 self._lease.admit(lease)  # loading may take longer than a lease
@@ -170,7 +164,6 @@ class AgentService(AgentServicer):
                 arena_bytes=model.arena_bytes,
                 total_nodes=model.total_nodes,
                 operators=model.operators,
-                captures=options.capture,
                 request_crc32=message_crc32(request),
             )
             set_seal(reply)
@@ -232,8 +225,8 @@ class AgentService(AgentServicer):
             asked = request.session_id
             idle_seconds = self._sessions.idle_seconds(asked) if asked else None
             reply = agent_pb2.TelemetryReply(
-                temperatures=_readings(machine.temperatures(self._system_root)),
-                frequencies=_readings(machine.frequencies(self._system_root)),
+                temperatures_celsius=_readings(machine.temperatures(self._system_root)),
+                frequencies_mhz=_readings(machine.frequencies(self._system_root)),
                 agent_rss_bytes=machine.resident_bytes(os.getpid()),
                 worker_rss_bytes=map(machine.resident_bytes, self._sessions.worker_pids()),
                 worker_restarts=self._sessions.restarts(),
@@ -259,16 +252,14 @@ class AgentService(AgentServicer):
         """Give the device to a host, or say which other host has it."""
         with _statuses(context):
             check_lease_request(request)
-            lease = self._without_lease() or self._lease.acquire(
-                request.holder, request.secret, request.former_secret
-            )
-            reply = agent_pb2.AcquireLeaseReply(seconds=lease.seconds)
+            lease = self._lease.acquire(request.holder, request.secret, request.former_secret)
+            reply = agent_pb2.AcquireLeaseReply(remaining_seconds=lease.seconds)
             if not isinstance(lease, Grant):
                 reply.in_use_by.CopyFrom(lease.holder)
                 if lease.told_by is not None:
                     reply.told_by.CopyFrom(lease.told_by)
             else:
-                reply.number = lease.number
+                reply.lease_number = lease.number
                 if not lease.continues:  # what others left open takes memory, and may compute
                     self._sessions.close_all()
             set_seal(reply)
@@ -283,7 +274,7 @@ class AgentService(AgentServicer):
         with _statuses(context):
             if not self._lease.admit(_lease_of(context)):
                 raise NotLeased("there is no lease to be renewed")
-            reply = agent_pb2.RenewLeaseReply(seconds=self._lease.seconds)
+            reply = agent_pb2.RenewLeaseReply(remaining_seconds=self._lease.seconds)
             set_seal(reply)
             return reply
 
@@ -296,13 +287,6 @@ class AgentService(AgentServicer):
         with _statuses(context):
             self._lease.release(_lease_of(context))
             return agent_pb2.ReleaseLeaseReply()
-
-    def _without_lease(self) -> Taken | None:
-        """Return who is at work without a lease, whose sessions the next lease would end."""
-        idle = self._sessions.idle_seconds_without_lease()
-        if idle is None or idle >= UNLEASED_SECONDS:
-            return None
-        return Taken(agent_pb2.LeaseHolder(user=UNLEASED_HOST), UNLEASED_SECONDS - idle)
 
     def _admitted(
         self, requests: Iterator[agent_pb2.UploadModelRequest], lease: str | None
@@ -325,7 +309,7 @@ class AgentService(AgentServicer):
             os=device.os,
             cores=device.cores,
             governor=machine.governor(self._system_root),
-            kernels=self._kernels,
+            kernel_sets=self._kernel_sets,
             store_limit_bytes=self._store.limit_bytes,
             payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
             python_version=device.python_version,

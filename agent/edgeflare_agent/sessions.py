@@ -34,7 +34,6 @@ class _Session:
     sha256: str
     options: Options
     resume_token: str
-    leased: bool
     # Ends the worker, then lets go of the model's file.
     resources: contextlib.ExitStack
     used: float = field(default_factory=time.monotonic)
@@ -61,7 +60,7 @@ class Sessions:
         self._past_restarts = 0
 
     def open(
-        self, sha256: str, options: Options, resume_token: str = "", *, leased: bool = False
+        self, sha256: str, options: Options, resume_token: str = ""
     ) -> tuple[str, IsolatedModel]:
         """Load a stored model into a worker of its own; return the session's name and the model.
 
@@ -72,7 +71,6 @@ class Sessions:
             sha256: the model.
             options: how it is to be run.
             resume_token: token by which the session is known; empty for none.
-            leased: whether its host has the lease of the device.
 
         Raises:
             TooManySessions: see there.
@@ -82,11 +80,9 @@ class Sessions:
         """
         with self._token(resume_token):
             taken_up = self._taken_up(sha256, options, resume_token) if resume_token else None
-            return taken_up or self._load(sha256, options, resume_token, leased)
+            return taken_up or self._load(sha256, options, resume_token)
 
-    def _load(
-        self, sha256: str, options: Options, resume_token: str, leased: bool
-    ) -> tuple[str, IsolatedModel]:
+    def _load(self, sha256: str, options: Options, resume_token: str) -> tuple[str, IsolatedModel]:
         self._take_place()
         try:
             with contextlib.ExitStack() as stack:
@@ -97,7 +93,7 @@ class Sessions:
                 session_id = secrets.token_urlsafe(16)
                 with self._lock:
                     self._sessions[session_id] = _Session(
-                        model, sha256, options, resume_token, leased, stack.pop_all()
+                        model, sha256, options, resume_token, stack.pop_all()
                     )
         except ModelChanged as changed:
             self._store.recheck(sha256)
@@ -184,18 +180,6 @@ class Sessions:
             if session := self._sessions.get(session_id):
                 return 0.0 if session.running else time.monotonic() - session.used
         raise UnknownSession("no such session; it was closed, or the agent was restarted")
-
-    def idle_seconds_without_lease(self) -> float | None:
-        """Return the time since a session was used whose host has no lease; None if none is open.
-
-        0 while such a session runs a batch.
-        """
-        now = time.monotonic()
-        with self._lock:
-            sessions = [session for session in self._sessions.values() if not session.leased]
-        return min(
-            (0.0 if session.running else now - session.used for session in sessions), default=None
-        )
 
     def close(self, session_id: str) -> None:
         """End a session and its worker. Closing an unknown session is no error."""

@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # a checkout that nothing was installed from
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 
-PROTOCOL_MINOR = 6
+PROTOCOL_MINOR = 0
 """A higher minor only adds."""
 
 AUTHORIZATION = "authorization"

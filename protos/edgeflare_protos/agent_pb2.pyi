@@ -30,7 +30,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("protocol", "agent_version", "runtime", "machine", "soc", "cpu_features", "os", "cores", "governor", "kernels", "store_limit_bytes", "payload_limit_bytes", "python_version", "seal")
+    __slots__ = ("protocol", "agent_version", "runtime", "machine", "soc", "cpu_features", "os", "cores", "governor", "kernel_sets", "store_limit_bytes", "payload_limit_bytes", "python_version", "seal")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -40,7 +40,7 @@ class DescribeReply(_message.Message):
     OS_FIELD_NUMBER: _ClassVar[int]
     CORES_FIELD_NUMBER: _ClassVar[int]
     GOVERNOR_FIELD_NUMBER: _ClassVar[int]
-    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_SETS_FIELD_NUMBER: _ClassVar[int]
     STORE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     PYTHON_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -54,12 +54,12 @@ class DescribeReply(_message.Message):
     os: str
     cores: int
     governor: str
-    kernels: _containers.RepeatedScalarFieldContainer[str]
+    kernel_sets: _containers.RepeatedScalarFieldContainer[str]
     store_limit_bytes: int
     payload_limit_bytes: int
     python_version: str
     seal: int
-    def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ..., agent_version: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., machine: _Optional[str] = ..., soc: _Optional[str] = ..., cpu_features: _Optional[_Iterable[str]] = ..., os: _Optional[str] = ..., cores: _Optional[int] = ..., governor: _Optional[str] = ..., kernels: _Optional[_Iterable[str]] = ..., store_limit_bytes: _Optional[int] = ..., payload_limit_bytes: _Optional[int] = ..., python_version: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ..., agent_version: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., machine: _Optional[str] = ..., soc: _Optional[str] = ..., cpu_features: _Optional[_Iterable[str]] = ..., os: _Optional[str] = ..., cores: _Optional[int] = ..., governor: _Optional[str] = ..., kernel_sets: _Optional[_Iterable[str]] = ..., store_limit_bytes: _Optional[int] = ..., payload_limit_bytes: _Optional[int] = ..., python_version: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class FindModelRequest(_message.Message):
     __slots__ = ("sha256",)
@@ -89,10 +89,10 @@ class UploadModelRequest(_message.Message):
     def __init__(self, header: _Optional[_Union[UploadModelRequest.Header, _Mapping]] = ..., chunk: _Optional[bytes] = ...) -> None: ...
 
 class UploadModelReply(_message.Message):
-    __slots__ = ("evicted_sha256",)
-    EVICTED_SHA256_FIELD_NUMBER: _ClassVar[int]
-    evicted_sha256: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, evicted_sha256: _Optional[_Iterable[str]] = ...) -> None: ...
+    __slots__ = ("evicted_sha256s",)
+    EVICTED_SHA256S_FIELD_NUMBER: _ClassVar[int]
+    evicted_sha256s: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, evicted_sha256s: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ExternalDelegate(_message.Message):
     __slots__ = ("library", "options")
@@ -204,34 +204,32 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "request_crc32", "seal", "adapter", "runtime", "arena_bytes")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "external_nodes", "request_crc32", "adapter", "runtime", "arena_bytes", "seal")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     DELEGATED_NODES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_NODES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
-    CAPTURES_FIELD_NUMBER: _ClassVar[int]
     EXTERNAL_NODES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
-    SEAL_FIELD_NUMBER: _ClassVar[int]
     ADAPTER_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     delegated_nodes: int
     total_nodes: int
     operators: _containers.RepeatedScalarFieldContainer[str]
-    captures: bool
     external_nodes: int
     request_crc32: int
-    seal: int
     adapter: str
     runtime: Runtime
     arena_bytes: int
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ..., adapter: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
+    seal: int
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., external_nodes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., adapter: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., arena_bytes: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")
@@ -270,24 +268,24 @@ class InputFailure(_message.Message):
     def __init__(self, index: _Optional[int] = ..., kind: _Optional[_Union[InputFailure.Kind, str]] = ..., detail: _Optional[str] = ..., quarantined: bool = ...) -> None: ...
 
 class InferReply(_message.Message):
-    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds", "seal", "lease_number")
+    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds", "lease_number", "seal")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    SEAL_FIELD_NUMBER: _ClassVar[int]
     LEASE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     payload_crc32: int
     outputs: bytes
     outputs_crc32: int
     failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
     busy_seconds: float
-    seal: int
     lease_number: int
-    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., seal: _Optional[int] = ..., lease_number: _Optional[int] = ...) -> None: ...
+    seal: int
+    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., lease_number: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class CaptureRequest(_message.Message):
     __slots__ = ("session_id", "payload", "payload_crc32")
@@ -300,24 +298,24 @@ class CaptureRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., payload: _Optional[bytes] = ..., payload_crc32: _Optional[int] = ...) -> None: ...
 
 class CaptureReply(_message.Message):
-    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk", "seal", "lease_number")
+    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk", "lease_number", "seal")
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
-    SEAL_FIELD_NUMBER: _ClassVar[int]
     LEASE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     payload_crc32: int
     outputs_crc32: int
     size_bytes: int
     failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
     busy_seconds: float
     chunk: bytes
-    seal: int
     lease_number: int
-    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ..., seal: _Optional[int] = ..., lease_number: _Optional[int] = ...) -> None: ...
+    seal: int
+    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ..., lease_number: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class TelemetryRequest(_message.Message):
     __slots__ = ("session_id",)
@@ -326,7 +324,7 @@ class TelemetryRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ...) -> None: ...
 
 class TelemetryReply(_message.Message):
-    __slots__ = ("temperatures", "frequencies", "agent_rss_bytes", "worker_rss_bytes", "worker_restarts", "quarantined_inputs", "store_bytes", "uptime_seconds", "idle_seconds", "seal")
+    __slots__ = ("temperatures_celsius", "frequencies_mhz", "agent_rss_bytes", "worker_rss_bytes", "worker_restarts", "quarantined_inputs", "store_bytes", "uptime_seconds", "idle_seconds", "seal")
     class Reading(_message.Message):
         __slots__ = ("name", "value")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -334,8 +332,8 @@ class TelemetryReply(_message.Message):
         name: str
         value: float
         def __init__(self, name: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
-    TEMPERATURES_FIELD_NUMBER: _ClassVar[int]
-    FREQUENCIES_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURES_CELSIUS_FIELD_NUMBER: _ClassVar[int]
+    FREQUENCIES_MHZ_FIELD_NUMBER: _ClassVar[int]
     AGENT_RSS_BYTES_FIELD_NUMBER: _ClassVar[int]
     WORKER_RSS_BYTES_FIELD_NUMBER: _ClassVar[int]
     WORKER_RESTARTS_FIELD_NUMBER: _ClassVar[int]
@@ -344,8 +342,8 @@ class TelemetryReply(_message.Message):
     UPTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
     IDLE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
-    temperatures: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
-    frequencies: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
+    temperatures_celsius: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
+    frequencies_mhz: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
     agent_rss_bytes: int
     worker_rss_bytes: _containers.RepeatedScalarFieldContainer[int]
     worker_restarts: int
@@ -354,7 +352,7 @@ class TelemetryReply(_message.Message):
     uptime_seconds: float
     idle_seconds: float
     seal: int
-    def __init__(self, temperatures: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., frequencies: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., agent_rss_bytes: _Optional[int] = ..., worker_rss_bytes: _Optional[_Iterable[int]] = ..., worker_restarts: _Optional[int] = ..., quarantined_inputs: _Optional[int] = ..., store_bytes: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., idle_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, temperatures_celsius: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., frequencies_mhz: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., agent_rss_bytes: _Optional[int] = ..., worker_rss_bytes: _Optional[_Iterable[int]] = ..., worker_restarts: _Optional[int] = ..., quarantined_inputs: _Optional[int] = ..., store_bytes: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., idle_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class CloseSessionRequest(_message.Message):
     __slots__ = ("session_id",)
@@ -367,14 +365,14 @@ class CloseSessionReply(_message.Message):
     def __init__(self) -> None: ...
 
 class LeaseHolder(_message.Message):
-    __slots__ = ("user", "process", "command")
+    __slots__ = ("user", "pid", "command")
     USER_FIELD_NUMBER: _ClassVar[int]
-    PROCESS_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
     user: str
-    process: int
+    pid: int
     command: str
-    def __init__(self, user: _Optional[str] = ..., process: _Optional[int] = ..., command: _Optional[str] = ...) -> None: ...
+    def __init__(self, user: _Optional[str] = ..., pid: _Optional[int] = ..., command: _Optional[str] = ...) -> None: ...
 
 class DeviceProcess(_message.Message):
     __slots__ = ("uid", "pid")
@@ -397,30 +395,30 @@ class AcquireLeaseRequest(_message.Message):
     def __init__(self, holder: _Optional[_Union[LeaseHolder, _Mapping]] = ..., secret: _Optional[str] = ..., former_secret: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class AcquireLeaseReply(_message.Message):
-    __slots__ = ("number", "seconds", "in_use_by", "told_by", "seal")
-    NUMBER_FIELD_NUMBER: _ClassVar[int]
-    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("lease_number", "remaining_seconds", "in_use_by", "told_by", "seal")
+    LEASE_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_SECONDS_FIELD_NUMBER: _ClassVar[int]
     IN_USE_BY_FIELD_NUMBER: _ClassVar[int]
     TOLD_BY_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
-    number: int
-    seconds: float
+    lease_number: int
+    remaining_seconds: float
     in_use_by: LeaseHolder
     told_by: DeviceProcess
     seal: int
-    def __init__(self, number: _Optional[int] = ..., seconds: _Optional[float] = ..., in_use_by: _Optional[_Union[LeaseHolder, _Mapping]] = ..., told_by: _Optional[_Union[DeviceProcess, _Mapping]] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, lease_number: _Optional[int] = ..., remaining_seconds: _Optional[float] = ..., in_use_by: _Optional[_Union[LeaseHolder, _Mapping]] = ..., told_by: _Optional[_Union[DeviceProcess, _Mapping]] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class RenewLeaseRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class RenewLeaseReply(_message.Message):
-    __slots__ = ("seconds", "seal")
-    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("remaining_seconds", "seal")
+    REMAINING_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
-    seconds: float
+    remaining_seconds: float
     seal: int
-    def __init__(self, seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, remaining_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class ReleaseLeaseRequest(_message.Message):
     __slots__ = ()

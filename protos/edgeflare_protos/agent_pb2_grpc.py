@@ -150,7 +150,6 @@ class AgentServicer(object):
     def Capture(self, request, context):
         """Runs one input, and sends its outputs in chunks, however large they are: the first message
         says what comes, the others are chunks of at most 64 KiB in order. Statuses as for Infer.
-        Since 1.1.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -173,8 +172,7 @@ class AgentServicer(object):
     def AcquireLease(self, request, context):
         """Takes the lease of the device, or says who has it. A host that has it already, which its secret
         shows, keeps it, so that a call whose answer was lost can be made again. A lease that goes to
-        another than before ends all open sessions, so nobody is given one while a host without leases has
-        a session that it used within the last minute. DATA_LOSS if the request arrived damaged. Since 1.5.
+        another than before ends all open sessions. DATA_LOSS if the request arrived damaged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,14 +180,14 @@ class AgentServicer(object):
 
     def RenewLease(self, request, context):
         """Renews the lease of the metadata, as every call that uses the device does too;
-        FAILED_PRECONDITION once it has ended. Since 1.5.
+        FAILED_PRECONDITION once it has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseLease(self, request, context):
-        """Gives back the lease of the metadata. One that has ended is no error. Since 1.5.
+        """Gives back the lease of the metadata. One that has ended is no error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -8,10 +8,6 @@ LEASE = "edgeflare-lease"
 """The metadata key under which a host sends its lease."""
 
 
-UNLEASED_HOST = "a host whose EdgeFlare is too old for leases"
-"""The user of a holder that is none: a host that asked for no lease, and works all the same."""
-
-
 def lease_token(number: int, secret: str) -> str:
     """Return what goes under that key."""
     return f"{number}:{secret}"
@@ -21,6 +17,4 @@ def holder_words(holder: agent_pb2.LeaseHolder) -> str:
     """Return who has a lease: "ana@bench (process 812, edgeflare search)"."""
     if not holder.user:
         return "a program on the device that does not say for whom"
-    if not holder.process and not holder.command:
-        return holder.user
-    return f"{holder.user} (process {holder.process}, {holder.command})"
+    return f"{holder.user} (process {holder.pid}, {holder.command})"

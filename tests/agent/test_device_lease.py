@@ -77,7 +77,7 @@ class Clock:
 
 
 def words(host: str) -> agent_pb2.LeaseHolder:
-    return agent_pb2.LeaseHolder(user=host, process=1, command="edgeflare search")
+    return agent_pb2.LeaseHolder(user=host, pid=1, command="edgeflare search")
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def test_the_token_of_an_earlier_agent_is_none_of_this_one() -> None:
 
 
 def told_of(host: str, seconds: float) -> bytes:
-    reply = agent_pb2.AcquireLeaseReply(in_use_by=words(host), seconds=seconds)
+    reply = agent_pb2.AcquireLeaseReply(in_use_by=words(host), remaining_seconds=seconds)
     return bytes(reply.SerializeToString())
 
 

@@ -45,7 +45,7 @@ def test_the_handshake_describes_the_device(client: Any) -> None:
     )
     assert reply.machine == os.uname().machine
     assert list(reply.cpu_features) == sorted(reply.cpu_features)
-    assert tuple(reply.kernels) == offered_kernel_sets()
+    assert tuple(reply.kernel_sets) == offered_kernel_sets()
     assert reply.store_limit_bytes == 512 * 1024 * 1024
     assert reply.payload_limit_bytes == PAYLOAD_LIMIT_BYTES < 4 * 1024 * 1024
     assert reply.cores >= 1
@@ -217,7 +217,7 @@ def test_an_open_sessions_model_is_not_evicted(
     session = client.open(int8_model)
     filler, filler_2 = b"1" * 600_000, b"2" * 600_000
     client.upload(filler)
-    assert client.upload(filler_2).evicted_sha256 == [hashlib.sha256(filler).hexdigest()]
+    assert client.upload(filler_2).evicted_sha256s == [hashlib.sha256(filler).hexdigest()]
     code, _ = refused(lambda: client.upload(bytes(1024 * 1024)))
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert client.workers() == 1

@@ -115,7 +115,6 @@ def test_every_operators_tensor_comes_back(
 ) -> None:
     inputs = harmless_inputs(1)
     opened = client.open(int8_model, capture=True)
-    assert opened.captures
     assert [spec.name for spec in opened.outputs] == ["logits", "p"]
     first, outputs, _ = captured(client, opened.session_id, inputs.tobytes())
     assert first.payload_crc32 == crc32(inputs.tobytes())
@@ -133,7 +132,6 @@ def test_without_capture_the_call_gives_the_models_outputs(
 ) -> None:
     inputs = harmless_inputs(1)
     opened = client.open(int8_model)
-    assert not opened.captures
     _, outputs, _ = captured(client, opened.session_id, inputs.tobytes())
     assert outputs == reference(int8_model, "builtin", inputs)
 

@@ -200,14 +200,12 @@ class HostAtWork:
         client.stub = WithMetadata(client.stub)
         secret = "a" * 22
         asked = agent_pb2.AcquireLeaseRequest(
-            holder=agent_pb2.LeaseHolder(
-                user="ana@bench3", process=812, command="edgeflare search"
-            ),
+            holder=agent_pb2.LeaseHolder(user="ana@bench3", pid=812, command="edgeflare search"),
             secret=secret,
         )
         set_seal(asked)
         lease = client.stub.AcquireLease(asked, timeout=50)
-        client.stub.metadata.append((LEASE, lease_token(lease.number, secret)))
+        client.stub.metadata.append((LEASE, lease_token(lease.lease_number, secret)))
         self._stub = client.stub
         self._session = client.open(model).session_id
         self._stop = threading.Event()

@@ -22,8 +22,8 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.devices.profile import Profile
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, message_crc32, set_seal
 from edgeflare_protos import agent_pb2 as wire
-from edgeflare_protos import set_seal
 from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
 from graph_writer import GraphWriter
 
@@ -80,7 +80,7 @@ class FakeAgent(AgentServicer):
     def __init__(
         self,
         answer: Callable[[wire.InferRequest], wire.InferReply] | None = None,
-        protocol: tuple[int, int] = (1, 0),
+        protocol: tuple[int, int] = (PROTOCOL_MAJOR, PROTOCOL_MINOR),
         payload_limit: int = 40,
         shape: tuple[int, ...] = (1, 4),
         delegated: Iterator[int] | None = None,
@@ -106,8 +106,7 @@ class FakeAgent(AgentServicer):
         self, request: wire.DescribeRequest, context: grpc.ServicerContext
     ) -> wire.DescribeReply:
         reply = wire.DescribeReply(protocol=self._protocol, payload_limit_bytes=self._payload_limit)
-        if self._protocol.minor >= 1:
-            set_seal(reply)
+        set_seal(reply)
         return reply
 
     def FindModel(
@@ -123,7 +122,9 @@ class FakeAgent(AgentServicer):
             inputs=[self._spec],
             outputs=[self._spec],
             delegated_nodes=next(self._delegated),
+            request_crc32=message_crc32(request),
         )
+        set_seal(reply)
         if self._finish is not None:
             self._finish(reply, request)
         return reply
@@ -132,28 +133,33 @@ class FakeAgent(AgentServicer):
         self, request_iterator: Iterator[wire.InferRequest], context: grpc.ServicerContext
     ) -> Iterator[wire.InferReply]:
         assert self._answer is not None
-        yield from map(self._answer, request_iterator)
+        for reply in map(self._answer, request_iterator):
+            reply.lease_number = 1
+            set_seal(reply)
+            yield reply
         self._streamed()  # not where the host cancels
 
     def Telemetry(
         self, request: wire.TelemetryRequest, context: grpc.ServicerContext
     ) -> wire.TelemetryReply:
-        return wire.TelemetryReply(idle_seconds=self._idle_seconds)
+        reply = wire.TelemetryReply(idle_seconds=self._idle_seconds)
+        set_seal(reply)
+        return reply
 
     def AcquireLease(
         self, request: wire.AcquireLeaseRequest, context: grpc.ServicerContext
     ) -> wire.AcquireLeaseReply:
-        if self._protocol.minor < 5:
-            raise NotImplementedError
-        reply = wire.AcquireLeaseReply(seconds=self._lease_seconds, in_use_by=self._in_use_by)
-        reply.number = 0 if self._in_use_by else 1
+        reply = wire.AcquireLeaseReply(
+            remaining_seconds=self._lease_seconds, in_use_by=self._in_use_by
+        )
+        reply.lease_number = 0 if self._in_use_by else 1
         set_seal(reply)
         return reply
 
     def RenewLease(
         self, request: wire.RenewLeaseRequest, context: grpc.ServicerContext
     ) -> wire.RenewLeaseReply:
-        reply = wire.RenewLeaseReply(seconds=self._lease_seconds)
+        reply = wire.RenewLeaseReply(remaining_seconds=self._lease_seconds)
         set_seal(reply)
         return reply
 

@@ -231,7 +231,7 @@ def test_who_has_the_same_name_and_number_is_another_where_this_process_has_noth
     serve: Serve,
 ) -> None:
     """As in another container, whose host and user may be called the same."""
-    profile = serve(protocol=(1, 5), in_use_by=agent_lease._own_words())
+    profile = serve(in_use_by=agent_lease._own_words())
     with pytest.raises(DeviceInUse, match="wait until it has ended"):
         connect(profile)
 
@@ -379,13 +379,6 @@ def test_an_agent_that_was_started_anew_gives_a_lease_anew_or_says_who_has_it(
                 session.submit(np.zeros((1, 4, 4, 1), np.float32)).result(PATIENT_SECONDS)
 
 
-@pytest.mark.parametrize("protocol", [(1, 0), (1, 4)])
-def test_an_agent_without_leases_is_used_as_ever(serve: Serve, protocol: tuple[int, int]) -> None:
-    profile = serve(protocol=protocol)
-    with connect(profile), pytest.raises(UserError, match="two of the devices named"):
-        connect(profile)
-
-
 def test_where_the_answer_to_its_request_is_lost_the_next_command_need_not_wait(
     start_agent: Start, host: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,7 +403,7 @@ def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
 ) -> None:
     begun: list[float] = []
     monkeypatch.setattr(AgentLease, "_keep_renewing", lambda *given: begun.append(given[2]))
-    profile = serve(protocol=(1, 5), lease_seconds=told)
+    profile = serve(lease_seconds=told)
     with connect(profile) as device:
         lease = device._lease
         assert lease is not None
@@ -424,8 +417,8 @@ def test_what_an_agent_says_that_a_lease_lasts_is_believed_within_bounds(
 def test_a_time_that_is_none_does_not_keep_it_from_saying_who_has_the_device(
     serve: Serve, told: float
 ) -> None:
-    holder = wire.LeaseHolder(user="ana@bench3", process=812, command="edgeflare search")
-    profile = serve(protocol=(1, 5), lease_seconds=told, in_use_by=holder)
+    holder = wire.LeaseHolder(user="ana@bench3", pid=812, command="edgeflare search")
+    profile = serve(lease_seconds=told, in_use_by=holder)
     with pytest.raises(DeviceInUse, match=r"in use by ana@bench3 \(process 812, edgeflare search"):
         connect(profile)
 

@@ -124,8 +124,9 @@ def test_an_agent_that_refuses_our_version(
 
 
 def test_a_newer_minor_is_welcome(serve: Callable[..., Profile]) -> None:
-    with connect(serve(protocol=(1, 7))) as device:
-        assert device.provenance.protocol == "1.7"
+    newer = (PROTOCOL_MAJOR, PROTOCOL_MINOR + 1)
+    with connect(serve(protocol=newer)) as device:
+        assert device.provenance.protocol == f"{newer[0]}.{newer[1]}"
 
 
 def test_a_token_that_is_missing_or_wrong(

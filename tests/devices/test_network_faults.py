@@ -337,12 +337,11 @@ def test_a_damaged_description_of_a_session_is_not_believed(
     damage: Callable[[wire.OpenSessionReply], None],
     complaint: str | None,
 ) -> None:
-    def seal(reply: wire.OpenSessionReply, request: wire.OpenSessionRequest) -> None:
-        reply.request_crc32 = message_crc32(request)
+    def seal(reply: wire.OpenSessionReply, _request: wire.OpenSessionRequest) -> None:
         set_seal(reply)
         damage(reply)
 
-    with connect(serve(protocol=(1, 1), finish=seal)) as device:
+    with connect(serve(finish=seal)) as device:
         if complaint is None:
             device.open(model)
         else:
@@ -363,7 +362,7 @@ def test_a_session_of_what_was_not_asked_for_is_not_believed(
         set_seal(reply)
 
     with (
-        connect(serve(protocol=(1, 1), finish=opened_with_other_kernels)) as device,
+        connect(serve(finish=opened_with_other_kernels)) as device,
         pytest.raises(DeviceLost, match="the request to open a model arrived damaged"),
     ):
         device.open(model)

@@ -101,13 +101,15 @@ def test_an_invocation_that_does_not_fit_is_one_line(device: Device, model: Path
         assert "\n" not in str(caught.value)
 
 
-def test_an_older_agent_is_told_apart(serve: Serve, model: Path) -> None:
-    with connect(serve(protocol=(1, 0))) as older:
-        assert older.open(model).signature.inputs
-        with pytest.raises(InfrastructureError) as caught:
-            older.open(model, Invocation(frames=2))
-    assert "the agent is too old" in str(caught.value)
-    assert "(protocol 1.0): install this version of edgeflare there" in str(caught.value)
+def test_a_call_that_an_older_agent_lacks_is_one_line(serve: Serve) -> None:
+    with (
+        connect(serve()) as older,
+        older.probe(CONTENT) as probe,
+        pytest.raises(InfrastructureError) as caught,
+    ):
+        probe.run([np.zeros((1, 4), np.int8)])
+    assert "the agent lacks a call that this host needs" in str(caught.value)
+    assert str(caught.value).endswith("; install the same version of edgeflare there")
 
 
 def test_quantization_and_delegated_nodes_are_told(serve: Serve, model: Path) -> None:
@@ -271,7 +273,6 @@ GRAPH = Graph(CONTENT)
 def test_all_tensors_are_those_of_the_runtime(device: Device) -> None:
     values = example_input()
     with device.probe(CONTENT, capture=True) as probe:
-        assert probe.captures
         assert probe.given == GRAPH.inputs
         outputs = probe.run([values])
         assert probe.runs == 1
@@ -287,7 +288,6 @@ def test_a_part_with_several_inputs_runs(device: Device) -> None:
     part = isolate(GRAPH, [one.index for one in GRAPH.layers])
     inputs = [values[tensor] for tensor in part.inputs]
     with device.probe(part.content) as probe:
-        assert not probe.captures
         outputs = probe.run(inputs)
     for got, wanted in zip(outputs, run(part.content, inputs, "builtin"), strict=True):
         assert got.tobytes() == wanted.tobytes()
@@ -321,15 +321,6 @@ def test_closing_leaves_no_session(device: Device) -> None:
 def test_a_model_that_the_runtime_refuses(device: Device) -> None:
     with pytest.raises(ProbeRefused, match="emulated-builtin"):
         device.probe(CONTENT[:64] + bytes(64))
-
-
-def test_an_agent_of_an_older_protocol_is_told_apart(
-    device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    older = wire.DescribeReply(protocol=wire.ProtocolVersion(major=1, minor=0))
-    monkeypatch.setattr(device, "_description", older)
-    with pytest.raises(ProbeRefused, match=r"protocol 1\.0.*install this version"):
-        device.probe(CONTENT)
 
 
 def test_other_kernels_are_opened_for_a_while(device: Device) -> None:

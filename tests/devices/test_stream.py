@@ -213,4 +213,5 @@ def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, mode
         gate.set()
         with pytest.raises(DeviceLost, match="fake: the session was closed"):
             future.result(200)
-        assert not [t for t in threading.enumerate() if t.name.startswith("fake ")]
+        threads = [t.name for t in threading.enumerate() if t.name.startswith("fake ")]
+        assert threads == ["fake lease"]

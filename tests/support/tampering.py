@@ -92,7 +92,6 @@ class InterpreterProbe:
         self.given = tuple(one["index"] for one in self._interpreter.get_input_details())
         outputs = tuple(one["index"] for one in self._interpreter.get_output_details())
         self.made = tuple(layers) if capture else outputs
-        self.captures = capture
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         for tensor, values in zip(self.given, inputs, strict=True):

@@ -34,9 +34,6 @@ from edgeflare_protos.limits import (
     MOST_LEASE_SECONDS,
 )
 
-LEASES_SINCE = (1, 5)
-"""The version of the protocol from which on an agent gives leases."""
-
 RENEWALS = 3
 """Renewals in the time of one lease: two may be lost before the lease is."""
 
@@ -76,8 +73,6 @@ class AgentLease:
     def acquire(self, connection: Connection, local: LocalLease | None) -> None:
         """Take the lease, or go on with it over another connection.
 
-        Agents before 1.5 give none.
-
         Args:
             connection: connection to the agent, after the handshake.
             local: the device among the processes of this host; None where nothing keeps that.
@@ -87,8 +82,6 @@ class AgentLease:
             UserError: this process has it as another of its devices.
 
         """
-        if connection.protocol < LEASES_SINCE:
-            return
         request = wire.AcquireLeaseRequest(
             holder=_own_words(),
             secret=self._secret,
@@ -103,15 +96,15 @@ class AgentLease:
         _HELD.add(self)
         try:
             reply = connection.acquire_lease(request)
-            if not reply.number:
+            if not reply.lease_number:
                 raise self._refusal(connection, reply, request.holder)
         except EdgeFlareError:
             _HELD.discard(self)
             raise
-        seconds = _of_a_lease(reply.seconds)
-        self._number, self._good_until = reply.number, asked + seconds
+        seconds = _of_a_lease(reply.remaining_seconds)
+        self._number, self._good_until = reply.lease_number, asked + seconds
         self._connection, self._local = connection, local
-        connection.carry_lease(reply.number, self._secret, self._confirm)
+        connection.carry_lease(reply.lease_number, self._secret, self._confirm)
         self._suspended = threading.Event()
         self._thread = threading.Thread(
             target=self._keep_renewing,
@@ -174,9 +167,9 @@ class AgentLease:
     ) -> EdgeFlareError:
         holder = reply.in_use_by
         # Another container may have the same names and numbers, and waiting for that one would do.
-        if (holder.user, holder.process) == (own.user, own.process) and _HELD - {self}:
+        if (holder.user, holder.pid) == (own.user, own.pid) and _HELD - {self}:
             return UserError(f"{connection.place}: {_ONE_DEVICE[reply.HasField('told_by')]}")
-        left = timedelta(seconds=_clamped(reply.seconds, 0.0, MOST_LEASE_SECONDS))
+        left = timedelta(seconds=_clamped(reply.remaining_seconds, 0.0, MOST_LEASE_SECONDS))
         until = datetime.now().astimezone() + left
         lost = "the lease of this command has ended, and the device is now " if self._number else ""
         return DeviceInUse(
@@ -232,7 +225,7 @@ def _own_words() -> wire.LeaseHolder:
     except (KeyError, OSError):  # a container whose user has no name
         user = str(os.getuid())
     return wire.LeaseHolder(
-        user=_short(f"{user}@{platform.node()}"), process=os.getpid(), command=_short(_command())
+        user=_short(f"{user}@{platform.node()}"), pid=os.getpid(), command=_short(_command())
     )
 
 

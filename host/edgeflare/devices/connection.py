@@ -26,15 +26,6 @@ HEARTBEAT_SECONDS = 5.0
 """Seconds for the question whether a session is at work, and for its lease; an agent answers beside
 that work."""
 
-SEALS_SINCE = (1, 1)
-"""The version of the protocol from which on replies are sealed."""
-
-INVOCATIONS_SINCE = (1, 2)
-"""The version of the protocol from which on an agent takes an `Invocation`."""
-
-STEPS_SINCE = (1, 6)
-"""The version of the protocol from which on an agent takes an `Invocation` with steps."""
-
 LOAD_SECONDS = 200.0
 """Seconds for opening a session: a worker starts (4 s under QEMU) and a large model is prepared.
 Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
@@ -84,10 +75,6 @@ class Connection:
 
     Every method raises DeviceLost where trying again may help, and InfrastructureError where it
     would not.
-
-    Attributes:
-        protocol: the version that the agent speaks, (major, minor); (0, 0) before the handshake.
-
     """
 
     def __init__(
@@ -118,8 +105,6 @@ class Connection:
         self.delay_seconds = delay_seconds
         self._channel = _channel(endpoint)
         self._stub = AgentStub(self._channel)
-        self.protocol = (0, 0)
-        self._seals = False
         self._closed = False
         token = endpoint.token
         self._metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
@@ -140,20 +125,17 @@ class Connection:
         """
         seconds = self._connect_seconds or SHORT_CALL_SECONDS
         reply: wire.DescribeReply = self._send(self._stub.Describe, request, seconds)
-        self.protocol = (reply.protocol.major, reply.protocol.minor)
-        major, minor = SEALS_SINCE
-        self._seals = reply.protocol.major == major and reply.protocol.minor >= minor
         self.check(reply)
         return reply
 
     def check(self, reply: Sealed) -> None:
-        """Hold a reply to its seal; agents before 1.1 set none.
+        """Hold a reply to its seal.
 
         Raises:
             DeviceLost: it was damaged on its way.
 
         """
-        if (self._seals or reply.seal) and not seal_holds(reply):
+        if not seal_holds(reply):
             raise DeviceLost(f"{self.place}: a reply arrived damaged")
 
     def check_leased(self, reply: Leased) -> None:
@@ -200,26 +182,11 @@ class Connection:
         request = wire.RenewLeaseRequest()
         reply: wire.RenewLeaseReply = self._call(self._stub.RenewLease, request, HEARTBEAT_SECONDS)
         self.check(reply)
-        return reply.seconds
+        return reply.remaining_seconds
 
     def release_lease(self) -> None:
         """Give the lease back."""
         self._call(self._stub.ReleaseLease, wire.ReleaseLeaseRequest(), HEARTBEAT_SECONDS)
-
-    @property
-    def invokes(self) -> bool:
-        """Whether the agent calls a model as an `Invocation` says, as those since 1.2 do."""
-        return self.protocol >= INVOCATIONS_SINCE
-
-    @property
-    def steps(self) -> bool:
-        """Whether the agent calls a model in several steps, as those since 1.6 do."""
-        return self.protocol >= STEPS_SINCE
-
-    @property
-    def resumes(self) -> bool:
-        """Whether the agent takes a session up again under its token, as those since 1.1 do."""
-        return self._seals
 
     def open_model(self, model: bytes, request: wire.OpenSessionRequest) -> wire.OpenSessionReply:
         """Send a model unless the agent has it, and load it; send it again if it was damaged."""
@@ -258,7 +225,7 @@ class Connection:
                 raise ModelMissing(f"{self.place}: the agent has lost it: {details}") from None
             raise self.translate(error) from None
         self.check(opened)
-        if self._seals and opened.request_crc32 != message_crc32(request):
+        if opened.request_crc32 != message_crc32(request):
             raise DeviceLost(f"{self.place}: the request to open a model arrived damaged")
         return opened
 
@@ -276,8 +243,6 @@ class Connection:
 
     def idle_seconds(self, session_id: str, transfer_seconds: float = 0.0) -> float:
         """Return the time since a session ended its last batch; 0 while it runs one.
-
-        An agent before 1.1 does not say: 0.
 
         Args:
             session_id: the session.

@@ -28,7 +28,6 @@ from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import cache_of, transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.evaluator import ONCE, Invocation
-from edgeflare.models.model_probe import ProbeRefused
 from edgeflare.signal_errors import ErrorOf, handled_errors, signal_errors
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
@@ -43,9 +42,6 @@ SLICE_SECONDS = 0.2
 MOST_REFUSALS = 3
 """Attempts in a row that may end in a refusal. A request that was damaged on its way is refused
 like a wrong one; a device that refuses thrice means it."""
-
-_PROBES_SINCE_MINOR = 1
-"""Minor version of the protocol from which on agents have the Capture call."""
 
 
 def connect(profile: Profile) -> Device:
@@ -92,7 +88,7 @@ class Device:
         if not self._sessions:
             return known
         session = self._sessions[-1]
-        runtime, version = session.runtime or (known.runtime, known.runtime_version)
+        runtime, version = session.runtime
         return replace(
             known,
             runtime=runtime,
@@ -114,7 +110,7 @@ class Device:
         Raises:
             UserError: the file cannot be read, the device's runtime refuses it, or the invocation
                 does not fit it.
-            InfrastructureError: the device fails, or its agent is too old for the invocation.
+            InfrastructureError: the device fails.
 
         """
         limit = self._description.payload_limit_bytes
@@ -129,7 +125,7 @@ class Device:
     @property
     def kernels(self) -> tuple[Kernels, ...]:
         """The kernel sets that the device has."""
-        return tuple(k for k in KERNEL_SETS if k in self._description.kernels)
+        return tuple(k for k in KERNEL_SETS if k in self._description.kernel_sets)
 
     @property
     def payload_limit_bytes(self) -> int:
@@ -139,7 +135,7 @@ class Device:
     @property
     def steps(self) -> bool:
         """Whether an open model takes other shapes, and other signatures, between invocations."""
-        return self._connection.steps and KERNEL_SETS[self.profile.kernels].steps
+        return KERNEL_SETS[self.profile.kernels].steps
 
     def open_as(
         self,
@@ -178,15 +174,9 @@ class Device:
         """Open a model to look into it, with the profile's kernels and threads.
 
         Raises:
-            ProbeRefused: the device's runtime refuses the model, or its agent is too old.
+            ProbeRefused: the device's runtime refuses the model.
 
         """
-        protocol = self._description.protocol
-        if protocol.minor < _PROBES_SINCE_MINOR:
-            raise ProbeRefused(
-                f"{self.profile.name}: the agent is too old to look into a model (protocol "
-                f"{protocol.major}.{protocol.minor}): install this version of edgeflare there"
-            )
         return DeviceProbe(self._connection, self.profile, content, capture=capture)
 
     def telemetry(self) -> Telemetry:
@@ -198,8 +188,8 @@ class Device:
         """
         reply = self._connection.telemetry()
         return Telemetry(
-            temperatures={reading.name: reading.value for reading in reply.temperatures},
-            frequencies={reading.name: reading.value for reading in reply.frequencies},
+            temperatures={reading.name: reading.value for reading in reply.temperatures_celsius},
+            frequencies={reading.name: reading.value for reading in reply.frequencies_mhz},
             agent_rss_bytes=reply.agent_rss_bytes,
             worker_rss_bytes=tuple(reply.worker_rss_bytes),
             worker_restarts=reply.worker_restarts,

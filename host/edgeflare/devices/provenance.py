@@ -41,8 +41,7 @@ class Provenance:
         delegated_nodes: nodes that a delegate really took of the model opened last, else null.
         total_nodes: nodes of that model.
         delegate: the library of the external delegate that was asked for, or null.
-        external_nodes: those of the delegated nodes that it really took; null where that is not
-            known.
+        external_nodes: those of the delegated nodes that it really took, else null.
         adapter: what the accelerator of the kernels computes on, as its driver says; null where
             there is none.
         precision: what that accelerator was asked to compute in, "fp16" or "fp32"; likewise.

@@ -31,11 +31,9 @@ class DeviceSession:
 
     Attributes:
         delegated_nodes: nodes of the graph that a delegate really took.
-        external_nodes: those of them that the external delegate took; None where the agent is too
-            old to tell.
+        external_nodes: those of them that the external delegate took.
         total_nodes: nodes of the graph.
-        runtime: package and version of the runtime that runs the model; None where the agent is
-            too old to tell.
+        runtime: package and version of the runtime that runs the model.
         adapter: what an accelerator computes on, as its driver says; empty where there is none.
         arena_bytes: size of the arena that the model takes; 0 where the runtime has none.
         operators: operators of the graph in execution order, delegates apart.
@@ -62,7 +60,7 @@ class DeviceSession:
         Raises:
             UserError: the file cannot be read, the device's runtime refuses it, or the invocation
                 does not fit it.
-            InfrastructureError: the device fails, or its agent is too old for the invocation.
+            InfrastructureError: the device fails.
 
         """
         self._profile = profile
@@ -114,21 +112,10 @@ class DeviceSession:
         """Open the model again over another connection, unless the session was closed."""
         if self.closed:
             return
-        if self._session_id and not connection.resumes:
-            # An agent that was never away still keeps the place of the session that was lost.
-            with suppress(InfrastructureError):
-                connection.close_session(self._session_id)
         sha256 = hashlib.sha256(self._model).hexdigest()
         request = open_request(sha256, self._profile)
         request.resume_token = self._resume_token
         if self._invocation != ONCE:
-            what = "steps" if self._invocation.steps else "signatures, shapes, state and frames"
-            if not (connection.steps if self._invocation.steps else connection.invokes):
-                major, minor = connection.protocol
-                raise InfrastructureError(
-                    f"{connection.place}: the agent is too old for {what} (protocol"
-                    f" {major}.{minor}): install this version of edgeflare there"
-                )
             request.invocation.CopyFrom(_invocation(self._invocation))
         try:
             opened = connection.open_model(self._model, request)
@@ -157,11 +144,9 @@ class DeviceSession:
         )
         self._row = row_layout(self._signature.inputs)
         self.delegated_nodes = opened.delegated_nodes
-        told = opened.HasField("external_nodes")
-        self.external_nodes = opened.external_nodes if told else None
+        self.external_nodes = opened.external_nodes
         self.total_nodes = opened.total_nodes
-        ran = opened.runtime
-        self.runtime = (ran.name, ran.version) if opened.HasField("runtime") else None
+        self.runtime = (opened.runtime.name, opened.runtime.version)
         self.adapter = opened.adapter
         self.arena_bytes = opened.arena_bytes
         self.operators = tuple(opened.operators)
@@ -247,7 +232,6 @@ class DeviceProbe:
     Attributes:
         given: positions, among the tensors of the graph, of what it takes.
         made: likewise of what `run` returns.
-        captures: whether `made` is what every operator puts out.
         runs: how often it was run, each a device query.
 
     """
@@ -266,8 +250,7 @@ class DeviceProbe:
             connection: connection to the agent.
             profile: how models run there.
             content: a `.tflite` file.
-            capture: return what every operator puts out; an agent older than protocol 1.1 returns
-                the model's outputs all the same.
+            capture: return what every operator puts out, and not the model's outputs.
 
         Raises:
             ProbeRefused: the device's runtime refuses the model or the options.
@@ -284,7 +267,6 @@ class DeviceProbe:
             raise ProbeRefused(str(refused)) from None
         self._session_id = opened.session_id
         self._specs = tuple(opened.outputs)
-        self.captures = opened.captures
         self.given = tuple(spec.index for spec in opened.inputs)
         self.made = tuple(spec.index for spec in self._specs)
         self.runs = 0

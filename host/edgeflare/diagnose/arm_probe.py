@@ -140,7 +140,7 @@ class ProbedArm:
         try:
             if method == "capture":
                 probe = self._probe(self._content, capture=True)
-                return self._named(probe.made, probe.run(inputs)) if probe.captures else None
+                return self._named(probe.made, probe.run(inputs))
             part = self._exposed
             return self._named(part.outputs, self._probe(part.content).run(inputs))
         except (ProbeRefused, ProbeFailed, UserError):

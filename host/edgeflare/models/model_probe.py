@@ -51,10 +51,6 @@ class Probe(Protocol):
     def made(self) -> tuple[int, ...]:
         """Positions of the tensors that `run` returns among those of its graph."""
 
-    @property
-    def captures(self) -> bool:
-        """Whether `run` returns the outputs of every operator rather than those of the model."""
-
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         """Run the model once.
 
@@ -109,7 +105,6 @@ class HostProbe:
         except WorkerLost as lost:
             self._folder.cleanup()
             raise InfrastructureError(f"no worker process could be started: {lost}") from lost
-        self.captures = capture
         self._specs = self._model.outputs
         self.given = tuple(spec.index for spec in self._model.inputs)
         self.made = tuple(spec.index for spec in self._specs)

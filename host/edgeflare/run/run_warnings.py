@@ -73,8 +73,7 @@ def undelegated(devices: Sequence[RunDevice]) -> list[str]:
         if delegated is None or not what.total_nodes:
             continue  # it is not known
         gave = f"{what.runtime} {what.runtime_version} gave it none of the {what.total_nodes} nodes"
-        # Of all that were delegated, where the agent is too old to tell XNNPACK's apart.
-        if what.delegate and (delegated if external is None else external) == 0:
+        if what.delegate and external == 0:
             lines.append(f"{name}: asked for the delegate {what.delegate}, but {gave}")
         if what.precision is not None and delegated < what.total_nodes:
             lines.append(

@@ -81,13 +81,10 @@ def test_each_layer_that_is_not_flat_covers_some_neuron_at_zero(
 
 
 class Blind:
-    """A probe of an agent that is too old to capture: it returns the outputs alone."""
+    """A probe that returns no tensor."""
 
     given: tuple[int, ...] = (0,)
-    captures = False
-
-    def __init__(self, graph: Graph) -> None:
-        self.made = graph.outputs
+    made: tuple[int, ...] = ()
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         raise AssertionError(f"nothing is to be run, and {inputs} was")
@@ -118,4 +115,4 @@ def test_the_neurons_are_the_channels_of_layers_with_values_of_their_own(name: s
 def test_a_runtime_that_captures_nothing_is_refused() -> None:
     graph = Graph((EXAMPLE / "compressed.tflite").read_bytes())
     with pytest.raises(ProbeRefused, match="captures no tensor"):
-        CapturedNeurons(graph, Blind(graph), (0.0, 0.5))
+        CapturedNeurons(graph, Blind(), (0.0, 0.5))

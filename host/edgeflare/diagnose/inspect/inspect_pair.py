@@ -213,11 +213,6 @@ def device_tensors(device: Device, pair: Pair) -> Iterator[Callable[[Row], Mappi
     shape = graph.tensors[graph.inputs[0]].shape
     name = device.profile.name
     with closing(device.probe(content, capture=True)) as probe:
-        if not probe.captures:
-            raise UserError(
-                f"{name} cannot capture the tensors inside of a model: leave out --device, or"
-                " install this version of edgeflare there"
-            )
 
         def tensors_of(row: Row) -> Mapping[int, Row]:
             try:

@@ -103,7 +103,7 @@ class CapturedNeurons:
             for layer in graph.layers
             if layer.name not in WITHOUT_NEURONS
             for tensor in layer.outputs
-            if graph.tensors[tensor].shape and probe.captures and tensor in probe.made
+            if graph.tensors[tensor].shape and tensor in probe.made
         ]
         self.count = sum(graph.tensors[tensor].shape[-1] for tensor in self._layers)
         if not self.count:
