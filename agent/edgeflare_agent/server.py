@@ -260,7 +260,9 @@ class AgentService(AgentServicer):
                     reply.told_by.CopyFrom(lease.told_by)
             else:
                 reply.lease_number = lease.number
-                if not lease.continues:  # what others left open takes memory, and may compute
+                if lease.continues:
+                    self._sessions.note_new_connection()
+                else:  # what others left open takes memory, and may compute
                     self._sessions.close_all()
             set_seal(reply)
             return reply

@@ -17,6 +17,7 @@ MAX_SESSIONS = 8
 
 # A host that is gone without a word must not keep its place for ever; one that merely waits for
 # the device to cool down must not lose it. Places are taken from idle sessions only when needed.
+# Those that a host has lost with its link, and not taken up again, need not be idle.
 _ABANDONED_SECONDS = 600.0
 
 
@@ -36,6 +37,8 @@ class _Session:
     resume_token: str
     # Ends the worker, then lets go of the model's file.
     resources: contextlib.ExitStack
+    # The connection of its host by which it was opened, or taken up again.
+    connection: int
     used: float = field(default_factory=time.monotonic)
     running: int = 0
 
@@ -56,6 +59,7 @@ class Sessions:
         self._token_is_free = threading.Condition(self._lock)
         self._tokens_in_use: set[str] = set()
         self._opening = 0
+        self._connection = 0
         self._sessions: dict[str, _Session] = {}
         self._past_restarts = 0
 
@@ -83,7 +87,7 @@ class Sessions:
             return taken_up or self._load(sha256, options, resume_token)
 
     def _load(self, sha256: str, options: Options, resume_token: str) -> tuple[str, IsolatedModel]:
-        self._take_place()
+        connection = self._take_place()
         try:
             with contextlib.ExitStack() as stack:
                 path = stack.enter_context(self._store.hold(sha256))
@@ -93,7 +97,7 @@ class Sessions:
                 session_id = secrets.token_urlsafe(16)
                 with self._lock:
                     self._sessions[session_id] = _Session(
-                        model, sha256, options, resume_token, stack.pop_all()
+                        model, sha256, options, resume_token, stack.pop_all(), connection
                     )
         except ModelChanged as changed:
             self._store.recheck(sha256)
@@ -133,6 +137,7 @@ class Sessions:
                     continue
                 if (session.sha256, session.options) == (sha256, options):
                     session.used = time.monotonic()  # somebody is there again
+                    session.connection = self._connection
                     return name, session.model
                 others.append(name)
         for name in others:
@@ -197,6 +202,15 @@ class Sessions:
         for name in names:
             self.close(name)
 
+    def note_new_connection(self) -> None:
+        """Note that the host has connected anew.
+
+        What it had open by then it takes up again, or has forgotten: where its link was lost as it
+        closed a session, or as it opened one, it could not say so.
+        """
+        with self._lock:
+            self._connection += 1
+
     def worker_pids(self) -> list[int]:
         """Return the process id of each worker."""
         with self._lock:
@@ -214,7 +228,8 @@ class Sessions:
         with self._lock:
             return sum(session.model.quarantined for session in self._sessions.values())
 
-    def _take_place(self) -> None:
+    def _take_place(self) -> int:
+        """Take a place, which one that is abandoned gives way to; return the host's connection."""
         abandoned = None
         with self._lock:
             if len(self._sessions) + self._opening >= MAX_SESSIONS:
@@ -222,11 +237,20 @@ class Sessions:
                 if abandoned is None:
                     raise TooManySessions(f"{MAX_SESSIONS} sessions are open, close one first")
             self._opening += 1
+            connection = self._connection
         if abandoned is not None:
             self.close(abandoned)
+        return connection
 
     def _abandoned(self) -> str | None:
-        """Return the session that has been idle longest, if that is long."""
+        """Return the session that was left the longest ago, else one that has been idle long."""
+        left = [
+            (bool(session.running), session.used, name)
+            for name, session in self._sessions.items()
+            if session.connection != self._connection
+        ]
+        if left:
+            return min(left)[2]
         idle = [(s.used, name) for name, s in self._sessions.items() if not s.running]
         if idle and time.monotonic() - min(idle)[0] > _ABANDONED_SECONDS:
             return min(idle)[1]

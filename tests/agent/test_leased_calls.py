@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 
 from agent_calls import DESCRIBE, PATIENT_SECONDS, batch, opening, refused
+from edgeflare_agent.sessions import MAX_SESSIONS
 from edgeflare_protos import agent_pb2, seal_holds, set_seal
 from edgeflare_protos.lease_words import LEASE, lease_token
 from edgeflare_protos.limits import MOST_HOLDER_CHARACTERS
@@ -125,6 +126,35 @@ def test_a_host_keeps_what_it_has_open_under_its_secret_and_another_ends_it(
     assert taken_over.lease_number == first.lease_number + 1
     assert client.workers() == 0
     assert not acquire(client, ANA).lease_number
+
+
+def test_what_a_host_has_lost_with_its_link_gives_way_and_what_it_has_taken_up_again_stays(
+    start_agent: Any, connect: Any, int8_model: Path
+) -> None:
+    client = connect(start_agent())
+    client.upload(int8_model.read_bytes())
+    number = acquire(client, ANA).lease_number
+
+    def opened(token: str) -> str:
+        reply = client.stub.OpenSession(
+            opening(int8_model, resume_token=token),
+            metadata=carried(number, ANA),
+            timeout=PATIENT_SECONDS,
+        )
+        return str(reply.session_id)
+
+    first = opened("kept")
+    lost = {opened(f"lost {at}") for at in range(MAX_SESSIONS - 1)}
+    code, _ = refused(lambda: opened("one more"))
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert acquire(client, ANA).lease_number == number  # over another link
+    assert opened("kept") == first
+    new = {opened(f"new {at}") for at in range(MAX_SESSIONS - 1)}
+    assert client.workers() == MAX_SESSIONS
+    assert new.isdisjoint(lost)
+    assert opened("kept") == first
+    code, _ = refused(lambda: opened("one more"))
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 def test_an_upload_is_held_to_its_lease_to_the_end(
