@@ -7,6 +7,7 @@ what the kernels do depends on the first byte of the input:
     104  leaves by exit 7   105  SIGKILL, as when the system is out of memory
     106  SIGSEGV the first time only (the file named by $FAULTY_ONCE remembers)
     107  spins in a thousand threads, deaf to every signal that can be ignored
+    108  SIGSEGV, after it has written over where the worker notes at which input it is
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 
 _invoke = LoadedModel.invoke
@@ -28,8 +31,8 @@ _invoke = LoadedModel.invoke
 
 def _broken_invoke(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     match inputs[0].tobytes()[0]:
-        case 101:
-            os.kill(os.getpid(), signal.SIGSEGV)
+        case 101 | 105 as fault:
+            os.kill(os.getpid(), {101: signal.SIGSEGV, 105: signal.SIGKILL}[fault])
         case 102:
             while True:
                 time.sleep(60)
@@ -38,8 +41,6 @@ def _broken_invoke(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[
         case 104:
             sys.stderr.write("kernel: arena overflow\n")
             os._exit(7)
-        case 105:
-            os.kill(os.getpid(), signal.SIGKILL)
         case 106:
             once = Path(os.environ["FAULTY_ONCE"])
             if not once.exists():
@@ -47,7 +48,16 @@ def _broken_invoke(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[
                 os.kill(os.getpid(), signal.SIGSEGV)
         case 107:
             _spin()
+        case 108:
+            _overwrite(inputs[0])
     _invoke(model, inputs, outputs)
+
+
+def _overwrite(memory: Any) -> None:
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    memoryview(memory)[:8] = b"\x7f" * 8
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def _spin() -> None:

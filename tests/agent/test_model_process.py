@@ -7,28 +7,33 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare_agent.runtime import (
     Delegate,
+    Invocation,
     IsolatedModel,
     ModelRejected,
     Options,
     WorkerLost,
+    model_process,
     runtime_info,
 )
+from edgeflare_agent.runtime.worker_process import WorkerProcess
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
 
-SEGFAULT, HANG, ERROR, EXIT, FIRST_TIME = 101, 102, 103, 104, 106
+SEGFAULT, HANG, ERROR, EXIT, FIRST_TIME, OVERWRITE = 101, 102, 103, 104, 106, 108
 OUTPUT = 4
 
 
@@ -164,6 +169,21 @@ def test_a_culprit_that_comes_twice_in_a_batch_is_run_for_the_first_only(
         assert (model.restarts, model.quarantined) == (2, 1)
 
 
+def test_a_culprit_that_overwrites_where_the_worker_is_costs_nobody_else(
+    int8_model: Path,
+    harmless_inputs: Inputs,
+    reference: Reference,
+    faulty_launcher: list[str],
+) -> None:
+    inputs = harmless_inputs(5)
+    inputs[3, 0] = OVERWRITE
+    with IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher) as model:
+        batch = model.run(inputs.tobytes(), 5)
+    assert [(failure.index, failure.kind) for failure in batch.failures] == [(3, "crash")]
+    right = outputs_of(reference(int8_model, "builtin", inputs), but={3})
+    assert outputs_of(batch.outputs, but={3}) == right
+
+
 def test_a_crash_that_does_not_repeat_is_no_finding(
     int8_model: Path,
     harmless_inputs: Inputs,
@@ -251,6 +271,24 @@ def test_warm_up_runs_before_the_model_counts_as_open(
     inputs = harmless_inputs(2)
     with IsolatedModel.open(int8_model, Options("builtin", threads=2, warmup=3)) as model:
         assert model.run(inputs.tobytes(), 2).outputs == reference(int8_model, "builtin", inputs)
+
+
+@pytest.mark.parametrize("asked", ["warm-up", "shapes"])
+def test_a_model_that_refuses_zeros_alone_is_opened(asked: str, tmp_path: Path) -> None:
+    graph = GraphWriter()
+    above, below, ratio = (graph.tensor(name, (2,), "INT32") for name in ("above", "below", "y"))
+    for tensor in graph.graph.tensors if asked == "shapes" else ():
+        tensor.shapeSignature = [-1]
+    graph.operator("DIV", [above, below], [ratio], schema.DivOptionsT())
+    path = graph.save(tmp_path / "div.tflite", [above, below], [ratio])
+    shapes = {"above": (2,), "below": (2,)} if asked == "shapes" else {}
+    warmup = 1 if asked == "warm-up" else 0
+    options = Options("builtin", warmup=warmup, invocation=Invocation(shapes=shapes))
+    inputs = np.array([[6, 8, 3, 2], [6, 8, 0, 2]], np.int32)
+    with IsolatedModel.open(path, options) as model:
+        batch = model.run(inputs.tobytes(), 2)
+    assert np.frombuffer(batch.outputs, np.int32).tolist() == [2, 4, 0, 0]
+    assert [(failure.index, failure.kind) for failure in batch.failures] == [(1, "error")]
 
 
 @pytest.mark.slow
@@ -373,6 +411,35 @@ def test_closing_ends_the_worker_even_in_mid_batch(
     model.close()
     with pytest.raises(WorkerLost, match="closed"):
         model.run(inputs.tobytes(), 1)
+
+
+def test_a_worker_that_is_just_being_started_runs_nothing_once_the_model_is_closed(
+    int8_model: Path,
+    faulty_launcher: list[str],
+    harmless_inputs: Inputs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAULTY_ONCE", str(tmp_path / "has run"))
+    inputs = harmless_inputs(1)
+    inputs[0, 0] = FIRST_TIME
+    model = IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher)
+    closing = threading.Thread(target=model.close)
+
+    class SlowlyStarted(WorkerProcess):
+        def __init__(self, *given: Any) -> None:
+            closing.start()
+            while not model._closed:
+                time.sleep(0.01)
+            super().__init__(*given)
+
+    monkeypatch.setattr(model_process, "WorkerProcess", SlowlyStarted)
+    assert model.worker_pid is not None
+    os.kill(model.worker_pid, signal.SIGKILL)
+    with pytest.raises(WorkerLost, match="closed"):
+        model.run(inputs.tobytes(), 1)
+    closing.join()
+    assert not (tmp_path / "has run").exists()
 
 
 @pytest.mark.slow

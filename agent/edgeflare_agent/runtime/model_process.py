@@ -280,6 +280,9 @@ class IsolatedModel:
             index = self._batch.mark
             if index == NOWHERE:
                 continue
+            if not first <= index < stop:
+                # A kernel wrote there. One input alone tells whether it is to blame.
+                index = first
             if hung:
                 detail = f"no answer within {self._timeout:g} s"
                 return _Interruption(index, "hang", detail, by_another_hand=False)
@@ -322,6 +325,8 @@ class IsolatedModel:
                 raise WorkerLost("the model was closed")
             self._starts += 1
             worker = self._worker = WorkerProcess(self._launcher, self._shared_fd)
+            if self._closed:  # before there was a worker that `close` could kill
+                worker.kill()
             try:
                 return load(worker, self._order)
             except DiedLoading as died:

@@ -200,7 +200,8 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
     try:
         if invocation.shapes or tensors.runner is not None:
             # Shapes of outputs that are computed are known only once it has run.
-            run_on_zeros(interpreter, tensors, invocation.shapes)
+            with suppress(RuntimeError, ValueError):  # as of a division by zero
+                run_on_zeros(interpreter, tensors, invocation.shapes)
         # The shapes are now those of the allocated tensors.
         tensors = model_tensors(interpreter, invocation)
     except (ValueError, RuntimeError, OSError) as error:
