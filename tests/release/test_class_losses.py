@@ -48,3 +48,16 @@ def test_a_class_of_a_head_is_none_of_another_head(head: str, harmed: int) -> No
     (found,) = class_losses([flow("1", 2, head)], BOTH, (first, device), ({0, 1}, set()), [])
     assert (found.name, found.inputs) == (f"{head}: 1", 2 if head == "age" else 4)
     assert found.harmed_elsewhere == harmed
+
+
+@pytest.mark.parametrize(
+    ("helped", "harmed", "expected"), [(6, 0, []), (5, 0, ["calm"]), (6, 1, ["calm"])]
+)
+def test_a_class_that_the_reference_gives_too_often_is_not_lost(
+    helped: int, harmed: int, expected: list[str]
+) -> None:
+    """Of ten inputs that leave it some are right then, and some were right before."""
+    first, device = read(ONE, [1] * 10 + [2]), read(ONE, [0] * 10 + [2])
+    changed = set(range(helped, helped + harmed)), {*range(helped), 10}
+    found = class_losses([flow("calm", 10)], ONE, (first, device), changed, ["", "calm"])
+    assert [loss.name for loss in found] == expected

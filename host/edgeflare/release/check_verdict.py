@@ -248,11 +248,12 @@ def _more(gate: CheckGate) -> str:
 
 def _seen(figures: CheckFigures) -> str:
     """Return what was seen on the device that does worst, in a line."""
-    worst = max(figures.devices, key=lambda device: device.decisions.changes.net)
+    worst = max(figures.devices, key=lambda device: device.decisions.changes.how_bad)
     its, kernels = worst.decisions, worst.kernels.changes
     tied = f", {its.changes.by_tie} of them by ties" if its.changes.by_tie else ""
+    where = f" on {its.device}" if len(figures.devices) > 1 else ""
     said = (
-        f"{its.changes.changed} of {count_of(its.inputs, 'decision')} changed{tied},"
+        f"{its.changes.changed} of {count_of(its.inputs, 'decision')} changed{where}{tied},"
         f" {kernels.strictly} by kernels"
     )
     if not (its.labelled and Arm.ORIGINAL in its.right):

@@ -13,6 +13,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.release.figures.decisions import ClassLoss
 from edgeflare.run.systematic.differences import class_namer
 from edgeflare.run.systematic.figures import ClassFlow
+from edgeflare.statistics.binomial import surely_more
 
 
 def class_losses(
@@ -23,6 +24,9 @@ def class_losses(
     classes: Sequence[str],
 ) -> list[ClassLoss]:
     """Return the classes that the device gives less often, the largest loss first.
+
+    A class that the reference gives too often is not lost: one whose inputs the device gets right
+    surely more often is left out.
 
     Args:
         flows: the one-sided flows from the reference to the device.
@@ -47,6 +51,7 @@ def class_losses(
         for flow in flows
         if flow.left > flow.came
         for its in [given.get((flow.head, flow.name), set())]
+        if not surely_more(len(helped & its), len(harmed & its))
     ]
     return sorted(losses, key=lambda class_loss: class_loss.share, reverse=True)
 

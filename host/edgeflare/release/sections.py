@@ -232,7 +232,7 @@ def _decisions(
     if not figures.devices:
         return _missing("decisions", "the arms were not asked")
     judged = [gate for gate in gates if gate.name in _OF_DECISIONS]
-    worst = max(figures.devices, key=lambda device: device.decisions.changes.net).decisions
+    worst = max(figures.devices, key=lambda device: device.decisions.changes.how_bad).decisions
     said, changes = _most_telling(judged), worst.changes
     words = f"{changes.strictly} of {worst.inputs} changed"
     seen = share(changes.strictly, worst.inputs) if worst.inputs else None

@@ -33,7 +33,8 @@ class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
         distance: mean distance from what is right, by arm.
         pooled_measure: what `pooled` is, in words; empty where the task has no such measure.
         pooled: measure of all answers together, such as mean average precision, by arm.
-        losses: the classes that the device gives less often.
+        losses: the classes that the device gives less often, but where labels say that the
+            reference gave them too often.
         systematic: what differs in the same way on many of them; null where nothing does.
         changed_inputs: those that are looked into, the strongest of the harmed first.
 
@@ -88,9 +89,14 @@ class DecisionChanges(msgspec.Struct, frozen=True, kw_only=True):
         """How many more inputs are harmed than helped."""
         return self.harmed - self.helped
 
+    @property
+    def how_bad(self) -> tuple[int, int]:
+        """What tells the worse of two: the net harm, and where that is equal what changed."""
+        return self.net, self.changed
+
 
 class ClassLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """A class that the device gives significantly less often than the reference.
+    """A class that the device gives significantly less often than the reference, and not rightly.
 
     Attributes:
         name: the class; with the head before it, of a model with several.
