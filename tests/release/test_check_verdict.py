@@ -123,10 +123,15 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
     ("known", "rule", "said"),
     [
         (figures(decisions=decisions(inputs=5)), "data", "5 inputs cannot decide anything"),
+        (
+            figures(data=data(different=19)),
+            "data",
+            "Of 300 inputs no more than 19 are different ones, which cannot decide anything",
+        ),
         (figures(data=data(label_order=ORDER)), "data", "labels have the classes in another order"),
         (figures(data=data(other_reading=READING)), "data", "97% of 64 inputs instead of 47%"),
         (figures(data=data(right=31)), "data", "not better than guessing"),
-        (figures(data=data(right=55)), "data", "not better than guessing"),
+        (figures(data=data(right=55)), "data", "The original goes 9.3% of the way from guessing"),
         (
             figures(decisions=decisions(failed={Arm.ORIGINAL: {"nan": 200}})),
             "data",
@@ -191,9 +196,28 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "as one that was pruned or trained anew: 5 layers have other constants",
         ),
         (
+            figures(decisions=HARM, layers=None),
+            "accuracy",
+            "less accurate, and its layers were not held against the original's; right on 80.0%",
+        ),
+        (
+            figures(decisions=HARM, layers=layer_figures(matched=0)),
+            "accuracy",
+            "its layers were not held against the original's",
+        ),
+        (
             figures(decisions=decisions(labelled=0, right={}, changes=changes(60))),
             "changes",
-            "without labels nobody can say",
+            "without labels nobody can say whether for the worse; no fault of the file and no"
+            " kernel explains them",
+        ),
+        (
+            figures(
+                decisions=decisions(labelled=0, right={}, changes=changes(60)),
+                layers=layer_figures(matched=0),
+            ),
+            "changes",
+            "no kernel explains them, as far as was seen without the layers",
         ),
     ],
 )
@@ -265,6 +289,17 @@ def test_a_further_device_that_answered_few_inputs_decides_nothing() -> None:
     some = (first, structs.replace(first, decisions=structs.replace(its, inputs=40)))
     found = judged(structs.replace(figures(), devices=some))
     assert found.sentence.startswith("As far as 40 inputs tell")
+
+
+def test_of_several_devices_the_one_that_changes_most_is_told_of() -> None:
+    """Without labels nobody is harmed on any."""
+    unlabelled = decisions(labelled=0, right={})
+    (first,) = figures(decisions=unlabelled).devices
+    its = structs.replace(unlabelled, device="board", changes=changes(12), by_file=changes(12))
+    both = (first, structs.replace(first, decisions=its))
+    found = judged(figures(data=data(labelled=0, right=None), devices=both))
+    assert found.name == "ship"
+    assert "12 of 300 decisions changed on board, 0 by kernels" in found.sentence
 
 
 def test_one_class_alone_tells_nothing_of_guessing() -> None:

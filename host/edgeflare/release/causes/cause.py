@@ -113,6 +113,11 @@ def outcome(device: DeviceFigures) -> str:
     )
 
 
+def layers_seen(figures: CheckFigures) -> bool:
+    """Whether the layers of the file were held against the original's, some of them at least."""
+    return figures.layers is not None and figures.layers.matched > 0
+
+
 AGREES: Final = 0.7
 """Agreement from which on another order of classes or labels explains what is wrong: one that is
 found for a few classes of a model at chance, or of another network, does not."""

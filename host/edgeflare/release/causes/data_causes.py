@@ -7,7 +7,7 @@ from typing import Final
 
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of
-from edgeflare.release.causes.cause import AGREES, Cause, KnownToRules
+from edgeflare.release.causes.cause import AGREES, Cause, KnownToRules, layers_seen
 from edgeflare.release.figures.data import DataFigures
 from edgeflare.statistics.proportion import share
 
@@ -83,10 +83,14 @@ def _at_chance(data: DataFigures) -> Iterator[Cause]:
     if data.guessing_accuracy is None:
         return
     seen = share(data.right, data.labelled)
-    if seen.value - data.guessing_accuracy < _BETTER * (1.0 - data.guessing_accuracy):
+    better, room = seen.value - data.guessing_accuracy, 1.0 - data.guessing_accuracy
+    if better < _BETTER * room:
         yield Cause(
             rule="data",
-            sentence=f"The {data.reference} is not better than guessing",
+            sentence=f"The {data.reference} is not better than guessing"
+            if seen.low <= data.guessing_accuracy
+            else f"The {data.reference} goes {better / room:.1%} of the way from guessing to always"
+            f" being right, and {_BETTER:.0%} are the least to hold others against",
             evidence=f"it is right on {seen.value:.1%} of {data.labelled} inputs ({seen.low:.1%} to"
             f" {seen.high:.1%}), and guesses as frequent as its decisions would be on"
             f" {data.guessing_accuracy:.1%}",
@@ -95,9 +99,19 @@ def _at_chance(data: DataFigures) -> Iterator[Cause]:
 
 
 def few_inputs(known: KnownToRules) -> Iterator[Cause]:
-    """Yield that a device was asked about fewer inputs than decide anything."""
+    """Yield that a device was asked about fewer inputs, or different ones, than decide anything."""
     data, inputs = known.figures.data, known.figures.fewest_inputs
-    if data is not None and inputs < LEAST_INPUTS:
+    if data is None:
+        return
+    if data.different is not None and data.different < min(inputs, LEAST_INPUTS):
+        yield Cause(
+            rule="data",
+            sentence=f"Of {count_of(inputs, 'input')} no more than {data.different} are different"
+            " ones, which cannot decide anything",
+            evidence=f"{LEAST_INPUTS} are the least, and a repeated one says nothing new",
+            next_step="give more inputs with --inputs, with labels where there are some",
+        )
+    if inputs < LEAST_INPUTS:
         cut_off = inputs < data.available
         yield Cause(
             rule="data",
@@ -116,11 +130,14 @@ def unjudged_changes(known: KnownToRules) -> Iterator[Cause]:
         if its.by_file is None or Arm.ORIGINAL in its.right or not its.inputs:
             continue
         seen = share(its.changes.strictly, its.inputs)
+        evidence = "no fault of the file and no kernel explains them"
+        if not layers_seen(known.figures):
+            evidence += ", as far as was seen without the layers"
         if seen.low > _MOST:
             yield Cause(
                 rule="accuracy",
                 sentence=f"{its.changes.strictly} of {its.inputs} decisions changed",
-                evidence="no fault of the file and no kernel explains them",
+                evidence=evidence,
                 next_step="give inputs with labels, and look whether both models belong together",
             )
         if seen.low > _MANY:
@@ -128,7 +145,7 @@ def unjudged_changes(known: KnownToRules) -> Iterator[Cause]:
                 rule="changes",
                 sentence=f"{its.changes.strictly} of {its.inputs} decisions changed, and without"
                 " labels nobody can say whether for the worse",
-                evidence="no fault of the file and no kernel explains them",
+                evidence=evidence,
                 next_step="give inputs with labels",
             )
 

@@ -9,7 +9,7 @@ from typing import Final
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of, significant
-from edgeflare.release.causes.cause import Cause, KnownToRules, outcome
+from edgeflare.release.causes.cause import Cause, KnownToRules, layers_seen, outcome
 from edgeflare.release.harm import SURELY, file_does_harm
 from edgeflare.statistics.binomial import sign_test
 
@@ -118,11 +118,15 @@ def lost_accuracy(known: KnownToRules) -> Iterator[Cause]:
         others = 0 if layers is None else layers.other_constants
         changes = device.decisions.changes
         how = (
-            f", as one that was pruned or trained anew: {count_of(others, 'layer')} have other"
-            " constants than the original's"
-            if others
-            else ", and no single layer is to blame"
+            ", and no single layer is to blame"
+            if layers_seen(known.figures)
+            else ", and its layers were not held against the original's"
         )
+        if others:
+            how = (
+                f", as one that was pruned or trained anew: {count_of(others, 'layer')} have other"
+                " constants than the original's"
+            )
         if others and changes.strictly > _ANOTHER_NETWORK * changes.inputs:
             yield Cause(
                 rule="accuracy",
