@@ -39,7 +39,10 @@ def test_the_ends_of_the_interval_are_values() -> None:
 
 @pytest.mark.parametrize(
     ("hits", "trials", "low", "high"),
-    [(0, 100, 0.0, 0.0362), (100, 100, 0.9638, 1.0), (5, 20, 0.0866, 0.4910), (1, 1, 0.025, 1.0)],
+    [
+        *[(0, 100, 0.0, 0.0362), (100, 100, 0.9638, 1.0), (5, 20, 0.0866, 0.4910)],
+        *[(1, 1, 0.025, 1.0), (120, 100, 0.9638, 1.0)],  # more than all are all
+    ],
 )
 def test_the_exact_interval_of_a_share(hits: int, trials: int, low: float, high: float) -> None:
     assert exact_interval(hits, trials) == pytest.approx((low, high), abs=1e-4)

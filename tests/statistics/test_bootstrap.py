@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,22 @@ def test_a_generator_that_repeats_another_is_no_new_evidence(values: Values) -> 
     once, thrice = success_rate(values), success_rate(np.repeat(values, 3, axis=1))
     assert known(thrice).low == pytest.approx(known(once).low)
     assert known(thrice).high == pytest.approx(known(once).high)
+
+
+@pytest.mark.parametrize("value", [np.nan, 7.0])
+def test_none_or_all_of_a_few_searches_is_no_certainty(value: float) -> None:
+    rate = known(success_rate(np.full((5, 2), value)))
+    ends = (0.0, 0.522) if np.isnan(value) else (0.478, 1.0)
+    assert (rate.low, rate.high) == pytest.approx(ends, abs=1e-3)
+
+
+def test_many_seeds_are_drawn_in_bounded_memory() -> None:
+    values = np.ones((20_000, 1))
+    tracemalloc.start()
+    mean(values)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 2**28  # all draws together are 2**28.3 bytes, several times over
 
 
 def test_more_seeds_make_an_interval_narrower() -> None:

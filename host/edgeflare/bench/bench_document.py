@@ -189,10 +189,11 @@ _MISSED_LEAST = (
 )
 
 _LEGEND = (
-    "In brackets: 95 % bootstrap intervals over the seeds. Queries, device queries, L2 (median, "
-    "levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
-    ", where both found. s evaluation: evaluation time of a finding's own search; s wall: wall time"
-    " of the campaign over its findings. ties: deviations by a tie, in all searches."
+    "In brackets: 95 % bootstrap intervals over the seeds; where none or all of the searches found "
+    "something, the exact one. Queries, device queries, L2 (median, levels) and strength (median) "
+    "are of findings. × baseline: mean queries over {baseline}'s, where both found. s evaluation: "
+    "evaluation time of a finding's own search; s wall: wall time of the campaign over its "
+    "findings. ties: deviations by a tie, in all searches."
 )
 
 _WHITE_BOX_LEGEND = (

@@ -38,6 +38,7 @@ from edgeflare.statistics.bootstrap import (
     Values,
     mean,
     percentile_estimate,
+    portions,
     resampled_means,
     success_rate,
 )
@@ -52,8 +53,6 @@ EXACT = 14
 DRAWN = 20_000
 """Exchanges that are drawn: so many, that the least p stays below .05 after Holm's correction for
 190 comparisons, those of 20 treatments."""
-
-_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +150,9 @@ def randomization_test(differences: NDArray[np.float64]) -> list[float]:
     large = np.abs(differences.sum(axis=1)) - 1e-9 * np.abs(differences).sum(axis=1)
     hits = np.zeros(len(differences), np.int64)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    for _ in range(DRAWN // _AT_ONCE):
-        signs = 2.0 * rng.integers(0, 2, (_AT_ONCE, differences.shape[1])) - 1.0
+    units = differences.shape[1]
+    for some in portions(DRAWN, units):
+        signs = 2.0 * rng.integers(0, 2, (some, units)) - 1.0
         hits += (np.abs(signs @ differences.T) >= large).sum(axis=0)
     drawn = (hits + 1) / (DRAWN + 1)
     return [
@@ -321,7 +321,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         labelled_tied=None if labelled is None else labelled.tied,
         searches=found.size,
         findings=int(np.isfinite(found).sum()),
-        success_rate=_success(found),
+        success_rate=_certain(success_rate(found)),
         mean_queries=_certain(mean(needed)),
         area=None if searched.rises is None else mean(searched.rises),
         median_strength=median(searched.strengths) if searched.strengths else None,
@@ -336,15 +336,6 @@ def _accuracy(right: CorrectCounts | None) -> Estimate | None:
 def _share(hits: int, trials: int) -> Estimate | None:
     """Return a share with its exact interval; None without a trial."""
     return Estimate(hits / trials, *exact_interval(hits, trials)) if trials else None
-
-
-def _success(found: Values) -> Estimate:
-    """Return the share of searches with a finding; of none or all, what so many seeds can tell."""
-    finite = np.isfinite(found)
-    if finite.any() and not finite.all():
-        return _certain(success_rate(found))
-    seeds = len(found)
-    return _certain(_share(seeds if finite.all() else 0, seeds))
 
 
 def _certain(estimate: Estimate | None) -> Estimate:

@@ -23,8 +23,9 @@ def exact_interval(hits: int, trials: int) -> tuple[float, float]:
     None or all of the trials is no certainty: 0 of 100 leaves up to 3.6 %. More hits than trials
     count as all of them.
     """
+    hits = min(hits, trials)
     low = 0.0 if hits == 0 else 1.0 - _tail_inverse(trials - hits, trials)
-    high = 1.0 if hits >= trials else _tail_inverse(hits, trials)
+    high = 1.0 if hits == trials else _tail_inverse(hits, trials)
     return low, high
 
 

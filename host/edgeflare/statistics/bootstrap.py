@@ -7,18 +7,21 @@ two trials with one unit are not independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeflare.statistics.binomial import exact_interval
 
 Values = NDArray[np.float64]
 
 RESAMPLES = 2000
 """Resamples: so many that the third digit of an interval's ends stands."""
 
-_AT_ONCE = 2_000
+_AT_ONCE = 2**22
+"""Values that are drawn at once, at most: 32 MB, and a few times that while they are summed up."""
 
 BOOTSTRAP_SEED = 0
 """Seed of the bootstrap: the same values give the same intervals."""
@@ -40,8 +43,16 @@ class Estimate:
 
 
 def success_rate(values: Values) -> Estimate | None:
-    """Return the share of trials that came to something; None if there was no trial."""
-    return _estimate(np.isfinite(values).astype(np.float64), _mean)
+    """Return the share of trials that came to something; None if there was no trial.
+
+    Where all or none did, draws of the units do not vary, and the interval is the exact one of a
+    share of as many units.
+    """
+    found = np.isfinite(values)
+    if found.size and (found.all() or not found.any()):
+        units = found.shape[0]
+        return Estimate(float(found.all()), *exact_interval(units * int(found.all()), units))
+    return _estimate(found.astype(np.float64), _mean)
 
 
 def mean(values: Values) -> Estimate | None:
@@ -80,10 +91,25 @@ def resampled_means(values: Values, resamples: int = RESAMPLES) -> Values:
     units = values.shape[1]
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     even = np.full(units, 1.0 / units)
-    sizes = [min(_AT_ONCE, resamples - begun) for begun in range(0, resamples, _AT_ONCE)]
     return np.concatenate(
-        [rng.multinomial(units, even, size=size) @ values.T / units for size in sizes]
+        [
+            rng.multinomial(units, even, size=some) @ values.T / units
+            for some in portions(resamples, units)
+        ]
     )
+
+
+def portions(draws: int, values: int) -> Iterator[int]:
+    """Yield how many draws to make at once, so that however many there are take no more memory.
+
+    Args:
+        draws: how many in all.
+        values: values of one draw.
+
+    """
+    most = max(1, _AT_ONCE // max(1, values))
+    for begun in range(0, draws, most):
+        yield min(most, draws - begun)
 
 
 def percentile_estimate(value: float, resampled: Values) -> Estimate:
@@ -98,8 +124,11 @@ def _estimate(values: Values, statistic: Callable[[Values], Values]) -> Estimate
         return None
     units = values.shape[-2]
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = statistic(values[..., rng.integers(units, size=(RESAMPLES, units)), :])
-    return percentile_estimate(float(statistic(values)), drawn)
+    drawn = [
+        statistic(values[..., rng.integers(units, size=(some, units)), :])
+        for some in portions(RESAMPLES, values.size)
+    ]
+    return percentile_estimate(float(statistic(values)), np.concatenate(drawn))
 
 
 def _mean(values: Values) -> Values:
