@@ -74,13 +74,35 @@ def test_changes_are_counted_over_all_and_by_condition(
     assert found.run == "before"
     assert found.overall.both == before.items - before.inputs
     assert (found.overall.only_now, found.overall.only_before) == (count, 0)
-    assert found.overall.test == "mcnemar"
-    assert found.overall.p == found.overall.p_corrected == sign_test(0, count) < 1e-6
+    assert found.overall.test == "sign-flips"
+    # Each input changes in one cell at most here, so it is the sign test.
+    assert found.overall.p == found.overall.p_corrected == pytest.approx(sign_test(0, count))
     assert found.overall.difference.value == pytest.approx(count / found.overall.both)
     fog, dark = found.by_condition
     assert (fog.condition, fog.only_now, fog.p_corrected) == ("fog", count, 2 * fog.p)
     assert (dark.condition, dark.only_now, dark.p, dark.p_corrected) == ("dark", 0, 1.0, 1.0)
     assert fog.difference.value == pytest.approx(count / fog.both)
+
+
+def test_inputs_that_change_under_all_conditions_are_no_more_than_inputs() -> None:
+    """Three inputs that deviate only now, and one only before, say nothing in any number of cells.
+
+    By items it would be 30 of 40, with a p of .002.
+    """
+    cells = (Cell("unchanged", 0), *(Cell("fog", at) for at in range(1, 11)))
+    now, before = [facts_of_inputs(cells, 60, some) for some in ((0, 1, 2), (3,))]
+    row = compared(now, before).overall
+    assert (row.only_now, row.only_before) == (30, 10)
+    assert row.p == pytest.approx(0.625)
+
+
+def facts_of_inputs(
+    cells: tuple[Cell, ...], inputs: int, deviating: tuple[int, ...]
+) -> SurveyFacts:
+    """Facts of a build that deviates on some inputs, in whatever cell."""
+    deviates = np.tile(np.isin(np.arange(inputs), deviating), len(cells))
+    asked = np.ones(len(deviates), bool)
+    return facts_of(cells, inputs, asked=asked, kernel=deviates, deviates=deviates)
 
 
 def test_only_items_asked_in_both_are_pairs(before: SurveyFacts, after: SurveyFacts) -> None:

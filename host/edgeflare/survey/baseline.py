@@ -1,7 +1,11 @@
 """A survey against an earlier one of the same inputs: whether the new build is worse.
 
 Both surveys make the same changed inputs. Where both devices were asked about all of them, each is
-a pair, and McNemar's exact test asks whether more of them deviate only now than only before.
+a pair, and a sign-flip test asks whether more of them deviate only now than only before. Its signs
+are those of the inputs: one input is under many conditions, and what changes under one of them
+likely does under others, so that items taken as independent would say far too much (of two builds
+that deviate alike, each input in its own way under half of 95 cells, McNemar's test called 82 %
+different). Where each input is one item it is McNemar's exact test.
 Elsewhere the pairs say less: each survey asks more often where its own twin is near a tie, so that
 of two builds that deviate as often, the one that was asked more has more of the pairs. There the
 estimated rates are compared.
@@ -13,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
+import numpy as np
 
 from edgeflare.errors import UserError
-from edgeflare.statistics.binomial import sign_test
 from edgeflare.statistics.mover import difference, p_value_of_interval
 from edgeflare.statistics.multiple_comparisons import holm
+from edgeflare.statistics.sign_flips import sign_flip_test
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts, headline
 from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate
 from edgeflare.survey.rates.slices import items_by_condition, surveyed
@@ -135,21 +140,23 @@ def _paired(
 ) -> PairedItems:
     both = chosen & facts.asked & baseline.facts.asked
     now, before = headline(facts).seen & both, headline(baseline.facts).seen & both
-    only_now, only_before = int((now & ~before).sum()), int((before & ~now).sum())
+    gone, come = before & ~now, now & ~before
+    changes = np.bincount(facts.input[come], minlength=facts.inputs)
+    changes = changes - np.bincount(facts.input[gone], minlength=facts.inputs)
     confidence, now_rate = _rate(document, condition)
     found = SignedEstimate(*difference(now_rate, _rate(baseline.document, condition)[1]))
     complete = bool(both.sum() == chosen.sum())
     p = (
-        sign_test(only_before, only_now)
+        sign_flip_test(changes)
         if complete
         else p_value_of_interval(found.value, found.low, found.high, confidence)
     )
     return PairedItems(
         condition=condition,
         both=int(both.sum()),
-        only_now=only_now,
-        only_before=only_before,
-        test="mcnemar" if complete else "rates",
+        only_now=int(come.sum()),
+        only_before=int(gone.sum()),
+        test="sign-flips" if complete else "rates",
         p=p,
         p_corrected=p,
         difference=found,

@@ -44,9 +44,10 @@ _GROUPS = (
 )
 
 _BASELINE = (
-    "The rate now less that before. Of the items that both devices were asked about, p says how"
-    " likely so uneven a change is by chance, by McNemar's exact test; it is corrected over the"
-    " conditions after Holm."
+    "The rate now less that before. Where both devices were asked about all items, p says how"
+    " likely so uneven a change is by chance, if each input, with all its conditions, might as well"
+    " have changed the other way; elsewhere, how likely estimates of equal rates are so far apart."
+    " It is corrected over the conditions after Holm."
 )
 
 

@@ -1,0 +1,36 @@
+"""The exact test of sums whose signs might as well be the others (Fisher's randomization test)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_P: Final = 1e-12
+"""The least p: what is less is lost in the rounding of the sums."""
+
+
+def sign_flip_test(sums: NDArray[np.int64]) -> float:
+    """Return p, two-sided and exact, of the total of independent sums that are as likely negative.
+
+    It is the share of all choices of their signs by which the total is as far from 0. Where each
+    sum is 1 or -1, the test is the sign test, and of right and wrong answers McNemar's exact one.
+    What is counted in groups, such as inputs of which each is under many conditions, is summed up
+    by group before, so that no group counts as many.
+
+    Args:
+        sums: (groups,) whole numbers; those that are 0 do not count, and where all are, p is 1.
+
+    """
+    sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
+    most, total = int((sizes * counts).sum()), abs(int(sums.sum()))
+    points = 1 << int(2 * most + 1).bit_length()
+    # The characteristic function of the total is the product of the cosines of its parts.
+    angles = 2.0 * np.pi / points * np.arange(points)
+    waves = np.ones(points)
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        waves *= np.cos(size * angles) ** count
+    chances = np.fft.fft(waves).real / points
+    below = float(chances[:total].sum() + chances[points - total + 1 :].sum()) if total else 0.0
+    return min(1.0, max(1.0 - below, LEAST_P))

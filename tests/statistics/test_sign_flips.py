@@ -1,0 +1,28 @@
+"""The exact test by flips of signs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.statistics.binomial import sign_test
+from edgeflare.statistics.sign_flips import LEAST_P, sign_flip_test
+
+
+@given(st.lists(st.integers(-9, 9), max_size=9))
+def test_p_is_the_share_of_all_choices_of_signs(sums: list[int]) -> None:
+    flips = product((1, -1), repeat=len(sums))
+    totals = [abs(sum(map(int.__mul__, signs, sums))) for signs in flips]
+    expected = sum(total >= abs(sum(sums)) for total in totals) / len(totals)
+    assert sign_flip_test(np.array(sums, np.int64)) == pytest.approx(expected)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_of_ones_it_is_the_sign_test(better: int, worse: int) -> None:
+    sums = np.repeat(np.array([1, -1, 0]), (better, worse, 3))
+    expected = max(sign_test(better, worse), LEAST_P)
+    assert sign_flip_test(sums) == pytest.approx(expected, rel=1e-6, abs=1e-12)
