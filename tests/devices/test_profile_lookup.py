@@ -217,6 +217,11 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'host = "-oProxyCommand=x"',
             'host = "-oProxyCommand=x": expected what `ssh` is to connect to, "[USER@]HOST[:PORT]"',
         ),
+        (
+            'host = "[-oProxyCommand=x]:22"',
+            'host = "[-oProxyCommand=x]:22": expected what `ssh` is to connect to,'
+            ' "[USER@]HOST[:PORT]"',
+        ),
         ("delegate_options = { a = 1 }", "delegate_options = {'a': 1}: expected a table of texts"),
         (
             'transport = "emulated"\nkernels = "gpu"\ndelegate = "libvendor.so"',
@@ -323,6 +328,12 @@ def test_a_run_finds_it_again_and_twice() -> None:
     again = find_run_profiles([profile.name for profile in twice])
     assert [one.name for one in again] == ["emulated-builtin/gpu", "emulated-builtin/gpu#2"]
     assert {one.kernels for one in again} == {"gpu"}
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=x", "[-oProxyCommand=x]:22", "a host"])
+def test_an_address_of_ssh_is_a_host_and_no_option(host: str) -> None:
+    with pytest.raises(UserError, match=r"expected ssh://\[USER@\]HOST\[:PORT\]$"):
+        find_profile(f"ssh://{host}")
 
 
 @pytest.mark.parametrize("name", ["ssh://all", "adb://all", "all", "emulated-all/gpu"])

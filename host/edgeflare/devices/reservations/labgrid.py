@@ -7,6 +7,7 @@ newer than those that EdgeFlare is held to, and it finds the coordinator as the 
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.devices.reservations.reservation import Reservation
@@ -24,15 +25,14 @@ class LabgridReservation(Reservation):
 
     def reserve(self) -> bool:
         """Acquire the place; see `Reservation.reserve`."""
-        try:
-            said = self._refusal("acquire")
-        except KeyboardInterrupt:
-            self._refusal("release")
-            raise
+        answer = self._asked("acquire")
+        said = answer.refusal
+        if said == _NO_ANSWER or (answer.stop and said is None):
+            self._asked("release")  # in the first case it may yet have acquired it
+        if answer.stop is not None:
+            raise answer.stop
         if said is None:
             return True
-        if said == _NO_ANSWER:
-            self._refusal("release")  # it may yet have acquired it
         if said == f"You have already acquired place {self.place}.":
             return False
         if said == f"place pattern {self.place} matches nothing":
@@ -44,14 +44,17 @@ class LabgridReservation(Reservation):
 
     def release(self) -> None:
         """Release the place; see `Reservation.release`."""
-        if (said := self._refusal("release")) is not None:
+        answer = self._asked("release")
+        if answer.stop is not None:
+            raise answer.stop
+        if answer.refusal is not None:
             raise InfrastructureError(
-                f"labgrid does not take {self.place} back: {said};"
+                f"labgrid does not take {self.place} back: {answer.refusal};"
                 f" `{_PROGRAM} -p {self.place} release` tries again"
             )
 
-    def _refusal(self, action: str) -> str | None:
-        """Return why the client does not do something, in a line; None where it does."""
+    def _asked(self, action: str) -> _Answer:
+        """Have the client do something, and wait for its end."""
         try:
             process = subprocess.Popen(
                 [_PROGRAM, "-p", self.place, action],
@@ -67,23 +70,33 @@ class LabgridReservation(Reservation):
                 f"{_PROGRAM} is not on PATH: pip install labgrid, perhaps into an environment of"
                 " its own"
             ) from None
+        stop: KeyboardInterrupt | None = None
         with process:
             try:
-                said = _said(process)
+                try:
+                    said = process.communicate(timeout=_SECONDS)[0]
+                except KeyboardInterrupt as error:  # killed, it may have acquired the place
+                    stop = error
+                    said = process.communicate(timeout=_SECONDS)[0]
             except subprocess.TimeoutExpired:
                 process.kill()
-                return _NO_ANSWER
+                return _Answer(_NO_ANSWER, stop)
         if process.returncode == 0:
-            return None
+            return _Answer(None, stop)
         lines = [line for line in said.splitlines() if line.strip()]
         last = lines[-1] if lines else f"exit code {process.returncode}"
-        return last.removeprefix(f"{_PROGRAM}: ").removeprefix("Error: ")
+        return _Answer(last.removeprefix(f"{_PROGRAM}: ").removeprefix("Error: "), stop)
 
 
-def _said(process: subprocess.Popen[str]) -> str:
-    """Return what a client says until it ends; Ctrl-C waits for that, lest the client be killed."""
-    try:
-        return process.communicate(timeout=_SECONDS)[0]
-    except KeyboardInterrupt:
-        process.communicate(timeout=_SECONDS)
-        raise
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the client came to.
+
+    Attributes:
+        refusal: why it did not do something, in a line; None where it did.
+        stop: Ctrl-C that came meanwhile; None for none.
+
+    """
+
+    refusal: str | None
+    stop: KeyboardInterrupt | None

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import select
 import signal
 import subprocess
-import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.transports.first_words import read_until
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError
@@ -122,25 +121,21 @@ class ChildAgent:
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> int:
         """Read the line that says on which port the agent listens."""
         assert process.stdout is not None  # noqa: S101 - for the type checker
-        stdout = process.stdout.fileno()
-        deadline = time.monotonic() + self._start_seconds
-        line = b""
-        while not line.endswith(b"\n"):
-            if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise InfrastructureError(
-                    f"{self._name}: the agent was not ready within {self._start_seconds:g} s"
-                    f"{self._last_line()}"
-                )
-            part = os.read(stdout, 4096)
-            if not part:
-                code = process.wait()
-                # Who was killed may be started again; who gave up would give up again.
-                error = DeviceLost if code < 0 else InfrastructureError
-                raise error(
-                    f"{self._name}: the agent did not start: its process"
-                    f" {_ending(code)}{self._last_line()}"
-                )
-            line += part
+        try:
+            line = read_until(b"\n", process.stdout.fileno(), self._start_seconds)
+        except TimeoutError:
+            raise InfrastructureError(
+                f"{self._name}: the agent was not ready within {self._start_seconds:g} s"
+                f"{self._last_line()}"
+            ) from None
+        except EOFError:
+            code = process.wait()
+            # Who was killed may be started again; who gave up would give up again.
+            error = DeviceLost if code < 0 else InfrastructureError
+            raise error(
+                f"{self._name}: the agent did not start: its process"
+                f" {_ending(code)}{self._last_line()}"
+            ) from None
         return read_ready_line(self._name, line)
 
     def _last_line(self) -> str:

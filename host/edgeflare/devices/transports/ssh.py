@@ -8,11 +8,9 @@ outlives this process, however that ends.
 from __future__ import annotations
 
 import os
-import select
 import shlex
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +30,7 @@ from edgeflare.devices.profile_keys import (
 )
 from edgeflare.devices.remote.deployment import RemoteTransport
 from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed, RemoteLost
+from edgeflare.devices.transports.first_words import read_until
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.devices.transports.transport_plugin import (
     STATUS_SECONDS,
@@ -217,18 +216,14 @@ class SshRemote(Remote):
 
     def _wait_until_in(self, master: subprocess.Popen[bytes]) -> None:
         assert master.stdout is not None  # noqa: S101 - for the type checker
-        stdout = master.stdout.fileno()
         seconds = max(OPEN_SECONDS, self._connect_seconds)
-        deadline = time.monotonic() + seconds
-        heard = b""
-        while _HELLO.encode() not in heard:
-            if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise RemoteLost(f"{self.place}: ssh was not in within {seconds:g} s", "ssh")
-            part = os.read(stdout, 4096)
-            if not part:
-                master.wait()
-                raise self._refused(master.returncode)
-            heard = (heard + part)[-4096:]
+        try:
+            read_until(_HELLO.encode(), master.stdout.fileno(), seconds)
+        except TimeoutError:
+            raise RemoteLost(f"{self.place}: ssh was not in within {seconds:g} s", "ssh") from None
+        except EOFError:
+            master.wait()
+            raise self._refused(master.returncode) from None
 
     def _refused(self, code: int) -> RemoteLost | RemoteCommandFailed:
         """Return what it means that ssh did not come in, and what to do."""
@@ -318,12 +313,20 @@ _CURES = {
 
 
 def _destination(host: str) -> list[str]:
-    """Return ssh's arguments for `[USER@]HOST[:PORT]`, with an IPv6 address in brackets."""
+    """Return ssh's arguments for `[USER@]HOST[:PORT]`, with an IPv6 address in brackets.
+
+    Raises:
+        ValueError: it names no host, but an option.
+
+    """
     name, colon, port = host.rpartition(":")
     if not (colon and port.isascii() and port.isdigit()) or (":" in name and name[-1] != "]"):
         name, port = host, ""
     user, at, address = name.rpartition("@")
-    return [*(["-p", port] if port else []), f"{user}{at}{address.strip('[]')}"]
+    destination = f"{user}{at}{address.strip('[]')}"
+    if destination.startswith("-"):  # which ssh would take for an option
+        raise ValueError(f"{destination!r} is no host")
+    return [*(["-p", port] if port else []), destination]
 
 
 def _free_port() -> int:
@@ -351,15 +354,17 @@ def _status(profile: Profile) -> str:
 
 def _read_host(folder: Path, value: object) -> str:
     host = read_text(folder, value)
-    if host.startswith("-") or set(host) & set(" \t\n"):
+    if set(host) & set(" \t\n"):
         raise ValueError
+    _destination(host)
     return host
 
 
 def _read_scheme(host: str) -> Mapping[str, object]:
-    if not host or host.startswith("-"):
-        raise ValueError("expected ssh://[USER@]HOST[:PORT]")
-    return {"host": host}
+    try:
+        return {"host": _read_host(Path(), host)}
+    except ValueError:
+        raise ValueError("expected ssh://[USER@]HOST[:PORT]") from None
 
 
 PLUGIN = TransportPlugin(
