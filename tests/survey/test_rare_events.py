@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import Condition
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input, InputSpace
-from edgeflare.core.query import Arm, Outcome
+from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
+from edgeflare.survey.items.survey_items import ItemJudgement
 from edgeflare.survey.rare_events.rare_survey import RareEvent, RarePoint, RarePoints
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
@@ -80,6 +82,29 @@ def test_a_device_that_fails_is_an_event(reference: Arm) -> None:
     assert event.happened(outcome(sure, sure, failed("crash")))
     assert event.happened(outcome(weak, weak, failed("hang")))
     assert not event.happened(outcome(failed("crash"), failed("crash"), sure))
+
+
+@of_both
+@pytest.mark.parametrize(
+    ("host", "device"),
+    [
+        (failed("invalid-output"), answer(5, 0, 0)),
+        (failed("invalid-output"), failed("invalid-output")),
+        (failed("invalid-output"), failed("crash")),
+        (answer(5, 0, 0), failed("crash")),
+        (answer(5, 0, 0), answer(0, 5, 0)),
+        (answer(5, 0, 0), answer(5, 0, 0)),
+    ],
+)
+def test_an_event_is_what_the_headline_of_a_survey_counts(
+    reference: Arm, host: Answer, device: Answer
+) -> None:
+    """Also where the host's arms have no answer."""
+    told = outcome(host, host, device)
+    goal = Goal(Find.ANY if reference is Arm.ORIGINAL else Find.KERNEL, ties=True)
+    row = ItemJudgement(goal, choices=3).of_device(0, EvaluatedQuery(told, {}, 0.0))
+    counted = row.deviates if reference is Arm.ORIGINAL else row.kernel
+    assert RareEvent(reference).happened(told) == counted
 
 
 @of_both

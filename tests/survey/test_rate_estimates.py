@@ -193,6 +193,20 @@ def test_nothing_seen_says_as_much_of_the_field_as_there_are_inputs() -> None:
     assert found.high == pytest.approx(1.96**2 / (INPUTS + 1.96**2), rel=0.01)
 
 
+def test_what_was_foretold_and_did_not_happen_leaves_the_field_no_wider() -> None:
+    """Two of 1,000 inputs were foretold to deviate, and the one that was asked did not."""
+    inputs = np.arange(1000)
+    foretold, asked = inputs < 2, (inputs == 0) | (inputs >= 600)
+    fact, sample = (
+        Fact(foretold, np.zeros(1000, bool)),
+        Sample((inputs < 2).astype(np.int64), asked),
+    )
+    found = rate(fact, sample)
+    assert found.value == 0.0
+    field = field_interval(found, fact, sample, inputs, np.ones(1000, bool))
+    assert found.high <= field.high < 0.02
+
+
 @pytest.mark.parametrize("few", [False, True], ids=["some much oftener", "few that deviate"])
 def test_intervals_cover_the_rate_of_the_field(few: bool) -> None:
     """Inputs deviate more or less often under all conditions: beta distributed, or a few alone."""

@@ -200,6 +200,8 @@ class RareArms:
 class RareEvent:
     """A deviation of the device, or one that is stronger than a limit; or the device fails.
 
+    Without a limit it is what a survey's headline counts.
+
     Attributes:
         reference: the arm that the device deviates from: the original, or the twin, where only
             kernels are judged.
@@ -214,8 +216,9 @@ class RareEvent:
     def happened(self, outcome: Outcome) -> bool:
         """Whether the event happened, given what the reference and the device answered."""
         reference, device = outcome[self.reference], outcome[Arm.DEVICE]
-        if reference.decision is None or device.decision is None:
-            return device.failure is not None
+        if device.failure is not None:
+            # What the file itself does to both, such as a NaN, is no matter of kernels.
+            return self.reference is not Arm.TWIN or device.failure != reference.failure
         return self._counts(reference, device)
 
     def level(self, outcome: Outcome) -> float:

@@ -143,8 +143,9 @@ def field_interval(
     count = len(surveyed)
     variance = float(shares.var(ddof=1)) / count if count > 1 else 0.0
     spread = found.value * (1.0 - found.value)
-    draws = float(count) if variance == 0.0 else min(spread / variance, float(count))
-    draws = max(draws, 1.0)
+    # Where the device did nothing that was foretold, what was not asked varies around a rate of 0.
+    known = variance == 0.0 or spread == 0.0
+    draws = float(count) if known else min(max(spread / variance, 1.0), float(count))
     low, high = wilson_interval(found.value, draws, confidence)
     return FieldInterval(min(low, found.low), max(high, found.high), draws)
 
