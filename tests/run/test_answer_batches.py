@@ -75,10 +75,11 @@ def test_a_transaction_that_fails_keeps_nothing_of_its_batch(tmp_path: Path) -> 
         assert journal.answers("step") == LEFT
 
 
-def test_batches_are_moved_before_they_are_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("bound", "most"), [("MOST_WAITING", 10), ("MOST_WAITING_BYTES", 300)])
+def test_batches_are_moved_before_they_are_many_or_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
 ) -> None:
-    monkeypatch.setattr(run_journal, "MOST_WAITING", 10)
+    monkeypatch.setattr(run_journal, bound, most)
     path = tmp_path / "run.db"
     with closing(RunJournal.create(path, {})) as journal:
         for n in range(8):

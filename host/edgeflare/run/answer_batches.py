@@ -50,10 +50,11 @@ def insert(db: Database, rows: Iterable[tuple[object, ...]], table: str = "answe
     db.executemany(_INSERT.format(table=table), list(rows))
 
 
-def append(db: Database, rows: Iterable[AnswerRow]) -> None:
-    """Write a batch."""
+def append(db: Database, rows: Iterable[AnswerRow]) -> int:
+    """Write a batch, and return how many bytes it has."""
     content = _encoder.encode([columns(row) for row in rows])
     db.execute("INSERT INTO batches (answers) VALUES (?)", (content,))
+    return len(content)
 
 
 def settle(db: Database) -> None:

@@ -55,8 +55,12 @@ HEALTH_KEY = "health"
 """The key under which it says what was seen of the devices."""
 
 MOST_WAITING = 2**16
-"""Answers in batches after which they are moved: some megabytes, as many as a journal may have of
-chains that have ended."""
+"""Answers in batches after which they are moved: as many as a journal may have of chains that have
+ended."""
+
+MOST_WAITING_BYTES = 2**26
+"""Bytes of batches after which their answers are moved: they are in memory meanwhile, and those of
+a thousand scores have kilobytes each, those of masks megabytes."""
 
 GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
@@ -91,8 +95,9 @@ class RunJournal(Journal):
     _batched: set[int] | None = None
     """The seeds of whose chains there are answers in batches; None where that is not known."""
 
-    _waiting = 0
-    """How many answers this process has written in batches that are still there."""
+    _waiting = _waiting_bytes = 0
+    """How many answers this process has written in batches that are still there, and of what size.
+    """
 
     @classmethod
     def create(
@@ -170,11 +175,11 @@ class RunJournal(Journal):
 
     def write_batch(self, rows: Sequence[AnswerRow]) -> None:
         """Record what open chains were answered, as one row."""
-        answer_batches.append(self._db, rows)
+        self._waiting_bytes += answer_batches.append(self._db, rows)
         if self._batched is not None:
             self._batched.update([row.seed_id for row in rows])
         self._waiting += len(rows)
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MOST_WAITING or self._waiting_bytes >= MOST_WAITING_BYTES:
             self._settle()
 
     def _settle(self) -> None:
@@ -183,7 +188,7 @@ class RunJournal(Journal):
             return
         with nullcontext() if self._db.in_transaction else self.transaction():
             answer_batches.settle(self._db)
-        self._batched, self._waiting = set(), 0
+        self._batched, self._waiting, self._waiting_bytes = set(), 0, 0
 
     def end_chain(self, row: ChainRow) -> None:
         """Record the end of a chain, in place of its steps."""
