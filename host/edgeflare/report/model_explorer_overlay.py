@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -94,29 +94,30 @@ def model_explorer_overlay(
         total is not None and total.max_error_steps is not None for total in totals.values()
     )
     unit = "quantization units" if in_units else "real values"
+    keys = _node_keys(graph)
 
     def differences(known: Mapping[int, Difference | None]) -> Nodes:
         figures = {at: largest(found, in_units=in_units) for at, found in known.items()}
-        return _figures(figures, _KERNEL, graph)
+        return _figures(figures, _KERNEL, keys)
 
     sets = {
         TOTAL: (f"total: device – twin, {unit}", differences(totals)),
         OWN: (f"own: device – twin, by this operator alone, {unit}", differences(own)),
         NEW_SHARE: (
             "new share of device – twin",
-            _figures({layer.operator_index: layer.new_share for layer in parting}, _KERNEL, graph),
+            _figures({layer.operator_index: layer.new_share for layer in parting}, _KERNEL, keys),
         ),
         RESIDUAL: (
             "residual: twin – original, new here, units of the layer",
-            _figures({layer.operator_index: layer.residual for layer in loss}, _COMPRESSION, graph),
+            _figures({layer.operator_index: layer.residual for layer in loss}, _COMPRESSION, keys),
         ),
         MARGIN_SHARE: (
             "margin share: of what compression changed",
             _figures(
-                {layer.operator_index: layer.margin_share for layer in loss}, _COMPRESSION, graph
+                {layer.operator_index: layer.margin_share for layer in loss}, _COMPRESSION, keys
             ),
         ),
-        VERDICT: (f"{verdict_words(finding.verdict)} on {finding.device}", _marks(finding, graph)),
+        VERDICT: (f"{verdict_words(finding.verdict)} on {finding.device}", _marks(finding, keys)),
     }
     # The id of the main graph is its name, else its signature's, else "main".
     signatures = (known for known in graph.model.signatureDefs or () if known.subgraphIndex == 0)
@@ -170,18 +171,18 @@ def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
 # Values and colours.
 
 
-def _figures(figures: Mapping[int, float | None], colour: str, graph: Graph) -> Nodes:
+def _figures(figures: Mapping[int, float | None], colour: str, keys: _NodeKeys) -> Nodes:
     """Return the figures that are known, by operator."""
     known = {
         key: float(f"{value:.{_DIGITS}g}")
         for operator, value in figures.items()
-        if value is not None and (key := _node_key(graph, operator)) is not None
+        if value is not None and (key := keys(operator)) is not None
     }
     most = max(map(abs, known.values()), default=0.0)
     return {key: _node(value, colour, abs(value) / (most or 1.0)) for key, value in known.items()}
 
 
-def _marks(finding: ExplainedFinding, graph: Graph) -> Nodes:
+def _marks(finding: ExplainedFinding, keys: _NodeKeys) -> Nodes:
     """Return what is to be said of each layer in words, and where the verdict points at."""
     differences = {
         layer.operator_index: layer.total.parted
@@ -194,7 +195,7 @@ def _marks(finding: ExplainedFinding, graph: Graph) -> Nodes:
         words, colour, strength = _mark(
             finding, operator, differences.get(operator), beyond=errors.get(operator, False)
         )
-        key = _node_key(graph, operator)
+        key = keys(operator)
         if words and key is not None:
             nodes[key] = _node("; ".join(words), colour, strength)
     return nodes
@@ -237,17 +238,25 @@ def _node(value: float | str, colour: str, strength: float) -> Node:
 # The names that Model Explorer has for what is in the file.
 
 
-def _node_key(graph: Graph, operator: int) -> str | None:
-    """Return what names an operator's node: its position; None where nothing names it alone.
+_NodeKeys = Callable[[int], str | None]
+"""Returns what names an operator's node; None where nothing names it alone."""
+
+
+def _node_keys(graph: Graph) -> _NodeKeys:
+    """Return what names an operator's node: its position, or where that does not, another name.
 
     A key that is the name of some tensor is taken for that tensor's node. Converters do name
     tensors by numbers, and there the operator is named by a tensor that it writes.
     """
     tensors = Counter(tensor.name for tensor in graph.tensors)
-    if str(operator) not in tensors:
-        return str(operator)
-    written = (graph.tensors[tensor].name for tensor in graph.operators[operator].outputs)
-    return next((name for name in written if tensors[name] == 1), None)
+
+    def key(operator: int) -> str | None:
+        if str(operator) not in tensors:
+            return str(operator)
+        written = (graph.tensors[tensor].name for tensor in graph.operators[operator].outputs)
+        return next((name for name in written if tensors[name] == 1), None)
+
+    return key
 
 
 class OverlayFiles:
