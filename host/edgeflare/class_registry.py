@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from inspect import isabstract
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from edgeflare.errors import UserError, suggestion
+from edgeflare_operators.entry_points import entry_points
 
 Base = TypeVar("Base")
 

@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeflare_operators.entry_points import entry_points
 
 ENTRY_POINTS = "edgeflare.operators"
 """The group of entry points under which a package offers operators, or modules that hold some."""

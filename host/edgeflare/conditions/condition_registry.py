@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import MappingProxyType, ModuleType
 
 from edgeflare.class_registry import complaint, is_foreign
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import UserError
+from edgeflare_operators.entry_points import entry_points
 
 GROUP = "edgeflare.conditions"
 """The group of entry points; each names a module that holds conditions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 
 from edgeflare.class_registry import complaint, load_class
@@ -19,6 +19,7 @@ from edgeflare.strategies.strategy_parameters import (
     read_assignments,
 )
 from edgeflare_operators import MutationOperator
+from edgeflare_operators.entry_points import entry_points
 
 ENTRY_POINTS = "edgeflare.strategies"
 """The group of entry points under which a package offers the classes of strategies."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
+from edgeflare_operators.entry_points import entry_points
 
 ENTRY_POINTS = "edgeflare.transports"
 """The group of entry points under which a package offers transports."""
