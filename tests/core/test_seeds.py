@@ -1,13 +1,16 @@
-"""Which seeds `--limit` and `--first` take."""
+"""Which seeds `--limit` and `--first` take, and the digest of all."""
 
 from __future__ import annotations
+
+import hashlib
+import tracemalloc
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.core.seeds import SeedChoice
+from edgeflare.core.seeds import SeedChoice, Seeds
 
 
 def labelled() -> st.SearchStrategy[NDArray[np.int64]]:
@@ -19,6 +22,17 @@ def labelled() -> st.SearchStrategy[NDArray[np.int64]]:
         return np.random.default_rng(rng_seed).permutation(labels) if rng_seed else labels
 
     return st.builds(drawn, classes, st.integers(0, 5))
+
+
+def test_the_digest_of_inputs_takes_no_copy_of_them() -> None:
+    inputs = np.arange(2**20, dtype=np.float32).reshape(64, -1)
+    seeds = Seeds(inputs, None, ())
+    tracemalloc.start()
+    digest = seeds.sha256
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert digest == hashlib.sha256(b"(64, 16384)" + inputs.tobytes()).hexdigest()
+    assert taken < inputs.nbytes / 8
 
 
 @given(labelled())

@@ -6,14 +6,11 @@ searched from. Findings are evaluated several times each, which verifies that th
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
@@ -159,11 +156,10 @@ class HeldOut:
     def to_json(self) -> dict[str, Any]:
         """Return what the journal is told of them, as plain JSON values."""
         labels, targets = self.inputs.labels, KeptTargets.of(self.inputs.targets)
-        values = np.ascontiguousarray(self.inputs.inputs)
         return {
             "path": os.path.abspath(self.path),
             "inputs": len(self.inputs),
-            "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
+            "sha256": self.inputs.sha256,
             "labels": None if labels is None else labels.tolist(),
             "targets": None if targets is None else targets.to_json(),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -53,6 +54,13 @@ class Seeds:
     def seed_ids(self) -> Sequence[int]:
         """The ids of the seeds, in their order."""
         return self.ids or range(len(self))
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the inputs, unchanged; they may be most of what memory there is."""
+        digest = hashlib.sha256(str(self.inputs.shape).encode())
+        digest.update(np.ascontiguousarray(self.inputs).reshape(-1).view(np.uint8).data)
+        return digest.hexdigest()
 
     def place(self, seed_id: int) -> int:
         """Return where a seed is among these.
