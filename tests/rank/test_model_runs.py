@@ -23,6 +23,7 @@ from edgeflare.core.tensor import dequantize
 from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
+from edgeflare.models.pair_file import Settings
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank import model_measurements
 from edgeflare.rank.model_measurements import (
@@ -129,9 +130,11 @@ def test_what_was_measured_of_something_else_does_not_count(
     _, labelled, kept = broken
     pair = models.pairs[2]
     on_another = replace(PLAN, devices=("emulated-builtin",))
+    scaled = replace(pair, interface=load_pair(EXAMPLE, Settings(scale=100.0)).interface)
     for other in (
         (models.pairs[0], PLAN, labelled, kept),
         (pair, PLAN, None, kept),
+        (scaled, PLAN, labelled, kept),
         (pair, PLAN, models.folder / "seeds.npz", kept),
         (pair, on_another, labelled, kept),
         (pair, replace(PLAN, goal=Goal(ties=True)), labelled, kept),

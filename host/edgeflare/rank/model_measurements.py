@@ -205,6 +205,8 @@ def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]
     """Return what the figures depend on, as plain JSON values."""
     return {
         "models": structs.asdict(pair.model_hashes()),
+        "interface": plain_json(pair.interface.described()),
+        "functions": list(pair.function_hashes()),
         "device": plan.devices[0],
         "ties": plan.goal.ties,
         "labelled": None if labelled is None else _sha256(labelled),
