@@ -23,6 +23,8 @@ from called_commands import EXAMPLE, call_here, completed
 from edgeflare.cli import reworded
 from edgeflare.cli.bench import bench
 from edgeflare.cli.fleet_options import FleetOptions, user_words
+from edgeflare.cli.option_values import read_whole_numbers
+from edgeflare.cli.quiet import Quietable
 from edgeflare.cli.rank import rank
 from edgeflare.cli.run_options import RunFolder, with_option_groups
 from edgeflare.cli.search import search
@@ -31,6 +33,7 @@ from edgeflare.cli.survey_options import Conditions
 from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
+from edgeflare.record.json_file import MOST
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 
@@ -139,6 +142,26 @@ def test_the_words_are_ours(theirs: str, ours: str) -> None:
     assert reworded(f"Invalid value for '--limit': {theirs}") == (
         f"Invalid value for '--limit': {ours}"
     )
+
+
+@pytest.mark.parametrize("text", ["0,-1", "1.5", f"0,{MOST + 1}", "1" * 5000])
+def test_run_seeds_that_no_run_can_be_read_with_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match=f"expected whole numbers from 0 to {MOST}"):
+        read_whole_numbers("--rng-seeds", text)
+    assert read_whole_numbers("--rng-seeds", f"0,{MOST}") == (0, MOST)
+
+
+@pytest.mark.parametrize(("number", "code"), [(MOST, 0), (MOST + 1, 2), (10**30, 2)])
+def test_a_number_that_no_run_can_be_read_with_is_refused(number: int, code: int) -> None:
+    app = typer.Typer()
+
+    @app.command(cls=Quietable)
+    def search(max_queries: Annotated[int, typer.Option(min=1)] = 1) -> None:
+        assert max_queries <= MOST
+
+    said = CliRunner().invoke(app, ["--max-queries", str(number)])
+    assert said.exit_code == code
+    assert ("--max-queries" in said.output) == (code == 2)
 
 
 NARROW = dedent(

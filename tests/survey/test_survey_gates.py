@@ -74,6 +74,7 @@ def test_a_gate_is_read(text: str, says: tuple[Any, ...]) -> None:
         ("rate<0", "above 0 and below 1"),
         ("rate<1.5", "above 0 and below 1"),
         ("rate<0.1 at severity 0", "from 1 to 5"),
+        (f"rate<0.1 at severity {'1' * 5000}", "expected a measure"),  # of which Python makes none
         ("rate<1e-", "expected a measure, < and a number"),
     ],
 )

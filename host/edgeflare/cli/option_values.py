@@ -19,6 +19,7 @@ from edgeflare.devices.profile import EMULATED_ALL
 from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import UserError, suggestion
+from edgeflare.pages.facts import shortened
 from edgeflare.record.json_file import MOST
 from edgeflare.run.plan import Default
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
@@ -81,8 +82,11 @@ def read_whole_numbers(option: str, text: str) -> tuple[int, ...]:
     """
     parts = read_parts(option, text)
     for part in parts:
-        if not part.isdecimal():
-            raise UserError(f"{option} {part!r}: expected whole numbers from 0, as in 0,1,2")
+        if not (part.isdecimal() and len(part) <= len(str(MOST)) and int(part) <= MOST):
+            raise UserError(
+                f"{option} {shortened(part, 60)!r}: expected whole numbers from 0 to {MOST}, as in"
+                " 0,1,2"
+            )
     return tuple(map(int, parts))
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TextIO
 import typer
 
 from edgeflare.cli.further_options import BriefHelp
+from edgeflare.cli.kept_numbers import KeptNumbers
 
 Quiet = Annotated[
     bool,
@@ -24,7 +25,7 @@ Quiet = Annotated[
 """The option, of commands that can be silenced."""
 
 
-class Quietable(BriefHelp):
+class Quietable(KeptNumbers, BriefHelp):
     """A command that prints nothing while it runs where `--quiet` is given.
 
     Errors are raised out of it, and printed by whoever called it.

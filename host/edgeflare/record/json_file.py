@@ -42,6 +42,8 @@ def json_bytes(document: Any) -> bytes:
 
 
 def _writable(value: Any) -> Any:
+    if isinstance(value, int):
+        return min(max(value, -MOST), MOST)
     if isinstance(value, float):
         return None if isnan(value) else value if abs(value) <= MOST else copysign(MOST, value)
     if isinstance(value, Mapping):

@@ -23,7 +23,7 @@ from edgeflare.survey.items.survey_facts import (
 
 _GATE = re.compile(
     r"(?P<measure>[a-z-]+)\s*<\s*(?P<limit>[0-9.eE-]+(?:\s*%)?)"
-    r"(?:\s+under\s+(?P<condition>[\w.-]+))?(?:\s+at\s+severity\s+(?P<severity>\d+))?"
+    r"(?:\s+under\s+(?P<condition>[\w.-]+))?(?:\s+at\s+severity\s+(?P<severity>[0-9]{1,9}))?"
     r"(?:\s+for\s+group\s+(?P<group>.+))?"
 )
 _EXPECTED = (
