@@ -147,6 +147,18 @@ def test_a_table_says_the_group_of_each_file(table: str, folder: Path) -> None:
     assert groups_of_files(write(folder, table), NAMES, "who") == ["light", "dark"]
 
 
+def test_files_in_sub_folders_that_are_labels_have_groups_of_their_own(folder: Path) -> None:
+    for label in ("bag", "coat"):
+        (folder / label).mkdir()
+        (folder / label / "0.png").touch()
+    write(folder, "name,who\nbag/0.png,light\ncoat/0.png,dark\n")
+    seeds = replace(inputs(3), names=("coat/0.png", "bag/0.png", "bag/0.png"))
+    groups = read_groups(folder, seeds, "who", ALL_SEEDS)
+    assert groups_of(groups) == ["dark", "light", "light"]
+    with pytest.raises(UserError, match=r"'bag/1\.png', and there is no such file"):
+        groups_of_files(write(folder, "name,who\nbag/1.png,light\n"), ["bag/0.png"], "who")
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [

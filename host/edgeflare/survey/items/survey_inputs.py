@@ -123,7 +123,7 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> A
     Args:
         path: path of the inputs: an `.npz` file with an array of the column's name, a string or an
             integer for each input; or a folder with a file `groups.csv`, which has a column `name`
-            for the files' names and one of that name.
+            for the files' names, of one in a sub-folder `SUB/FILE`, and one of that name.
         inputs: as they were loaded.
         column: name of the column.
         choice: choice of the inputs that were loaded.
@@ -133,7 +133,7 @@ def read_groups(path: Path, inputs: Seeds, column: str, choice: SeedChoice) -> A
 
     """
     if path.is_dir():
-        values = groups_of_files(path, [Path(name).name for name in inputs.names], column)
+        values = groups_of_files(path, inputs.names, column)
     else:
         values = _of_inputs(path, inputs, column, choice)
     count = len(inputs)
@@ -204,7 +204,8 @@ def _complaint_of_inputs(complaint: str) -> str:
 
 
 GROUPS_FILE = "groups.csv"
-"""Table of groups in a folder of inputs: a column `name` of file names, and one per grouping."""
+"""Table of groups in a folder of inputs: a column `name` of file names, relative to the folder, and
+one per grouping."""
 
 _MOST_BYTES = 2**28
 """Largest table of groups that is read, in bytes; it may be a stranger's."""
@@ -215,7 +216,7 @@ def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str
 
     Args:
         folder: folder of the files.
-        names: names of the files, without their folder.
+        names: names of the files, relative to the folder.
         column: column of the table.
 
     Raises:
@@ -231,7 +232,7 @@ def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str
                 f"--groups {column}: {file} gives {name} two groups, {groups[name]!r} and"
                 f" {group!r}: leave one line of it"
             )
-    files = {path.name for path in folder.iterdir()} - {GROUPS_FILE}
+    files = set(_files(folder)) - {GROUPS_FILE}
     unknown = [name for name in groups if name not in files]
     if unknown:
         left = sorted(files - set(groups))
@@ -246,6 +247,15 @@ def groups_of_files(folder: Path, names: Sequence[str], column: str) -> list[str
             f"--groups {column}: {file} gives {missing[0]} no group: expected a line for each file"
         )
     return [groups[name] for name in names]
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Yield the names of the files in a folder, and of those in its own folders, relative to it."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from (f"{path.name}/{inner.name}" for inner in path.iterdir())
+        else:
+            yield path.name
 
 
 def _no_column(path: Path, column: str, wanted: str, known: Sequence[str]) -> UserError:
