@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -319,6 +320,27 @@ def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
     assert found.left_out == 2
     assert len(found.pairs) == COMPARED_GROUPS * (COMPARED_GROUPS - 1) // 2
     assert not any("d" in (pair.first, pair.second) for pair in found.pairs)
+
+
+def test_a_thousand_classes_take_no_thousand_times_the_memory() -> None:
+    items, classes = 40_000, 1_000
+    label = np.arange(items) % classes
+    facts = facts_of(
+        (Cell("unchanged", 0),),
+        items,
+        **dict.fromkeys(
+            ("classes", "original_decision", "twin_decision", "device_decision"), label
+        ),
+        labelled=np.ones(items, bool),
+        groups=np.arange(items) % 3,
+        group_names=("a", "b", "c"),
+    )
+    tracemalloc.start()
+    found = group_differences(facts, whole_sample(facts), 0.95)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None
+    assert taken < classes * items / 2  # a byte of each item for each class, twice over
 
 
 @pytest.mark.parametrize("groups", [(), ("all",)])

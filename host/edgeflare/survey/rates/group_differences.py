@@ -110,10 +110,10 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """How often a class is decided on among some items."""
+    """How often a class is decided on: among its own items, those of others, or (None) all."""
 
     label: int
-    among: Flags
+    of_label: bool | None = None
 
 
 def group_differences(
@@ -139,9 +139,12 @@ def group_differences(
     pairs = list(combinations(compared, 2))
     each = simultaneous(confidence, len(pairs))
     rates = [_Rates.of(facts, sample, group, each) for group in compared]
-    labels = _labels(facts)
-    decided = _gaps(facts, sample, compared, _decided(facts), confidence)
-    odds = _gaps(facts, sample, compared, _odds(facts), confidence)
+    labels, counted = _labels(facts), _counted(facts)
+    # Of true and of false positives, in this order.
+    odd = [_Question(label, of_label) for label in labels for of_label in (True, False)]
+    known = counted & facts.labelled
+    decided = _gaps(facts, sample, compared, [*map(_Question, labels)], counted, confidence)
+    odds = _gaps(facts, sample, compared, odd, known, confidence)
     return GroupDifferences(
         each,
         len(groups) - len(compared),
@@ -192,21 +195,6 @@ class _Rates:
         return SignedEstimate(*(exact + end for end in difference(other.device, self.device)))
 
 
-def _decided(facts: SurveyFacts) -> list[_Question]:
-    counted = _counted(facts)
-    return [_Question(label, counted) for label in _labels(facts)]
-
-
-def _odds(facts: SurveyFacts) -> list[_Question]:
-    """Return the questions of true and of false positives of each class."""
-    counted = _counted(facts) & facts.labelled
-    return [
-        _Question(label, counted & ((facts.classes == label) == is_label))
-        for label in _labels(facts)
-        for is_label in (True, False)
-    ]
-
-
 def _counted(facts: SurveyFacts) -> Flags:
     """Return the items about which the host's arms decide on a class."""
     if facts.twin_decision is None:
@@ -227,23 +215,32 @@ def _gaps(
     sample: Sample,
     groups: Sequence[_Group],
     questions: Sequence[_Question],
+    counted: Flags,
     confidence: float,
 ) -> dict[tuple[str, str], dict[str, _Differences]]:
-    """Return the differences of each pair of groups, by arm."""
+    """Return the differences of each pair of groups, by arm; of the items that count."""
     arms = {"original": facts.original_decision, "twin": facts.twin_decision}
     shares = {
-        arm: [_shares(group, questions, decisions) for group in groups]
+        arm: [
+            _shares(questions, decisions[these], facts.classes[these])
+            for group in groups
+            for these in [group.chosen & counted]
+        ]
         for arm, decisions in arms.items()
         if decisions is not None
     }
     device, twin = facts.device_decision, facts.twin_decision
-    if device is not None and twin is not None and len(_labels(facts)) <= MOST_CLASSES:
+    if (
+        device is not None
+        and twin is not None
+        and len({q.label for q in questions}) <= MOST_CLASSES
+    ):
         pairs = len(groups) * (len(groups) - 1) // 2
         each = simultaneous(confidence, pairs * len(questions))
         shares["device"] = [
             [
                 rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
-                if (chosen := group.chosen & q.among).any()
+                if (chosen := group.chosen & counted & _among(facts, q)).any()
                 else None
                 for q in questions
             ]
@@ -256,12 +253,40 @@ def _gaps(
     return found
 
 
-def _shares(group: _Group, questions: Sequence[_Question], decisions: Numbers) -> list[Rate | None]:
-    """Return exact shares, as rates without width; None where a question is about no item."""
+def _among(facts: SurveyFacts, question: _Question) -> Flags:
+    """Return which items a question is about."""
+    if question.of_label is None:
+        return np.ones(facts.items, bool)
+    return np.asarray((facts.classes == question.label) == question.of_label)
+
+
+def _shares(
+    questions: Sequence[_Question], decisions: Numbers, classes: Numbers
+) -> list[Rate | None]:
+    """Return exact shares, as rates without width; None where a question is about no item.
+
+    Items are counted once for all questions, of which there may be thousands.
+
+    Args:
+        questions: how often which class is decided on.
+        decisions: (some items,) the classes that an arm decides on, from 0.
+        classes: (some items,) the class of each.
+
+    """
+    size = 1 + max((question.label for question in questions), default=0)
+    said, of, right = (
+        np.bincount(values, minlength=size)
+        for values in (decisions, classes[classes >= 0], decisions[decisions == classes])
+    )
     shares: list[Rate | None] = []
     for question in questions:
-        asked = decisions[group.chosen & question.among] == question.label
-        items, seen = len(asked), int(asked.sum())
+        at = question.label
+        items, seen = {
+            None: (len(decisions), said[at]),
+            True: (of[at], right[at]),
+            False: (len(decisions) - of[at], said[at] - right[at]),
+        }[question.of_label]
+        items, seen = int(items), int(seen)
         share = seen / max(1, items)
         shares.append(Rate(share, share, share, items, items, seen) if items else None)
     return shares
