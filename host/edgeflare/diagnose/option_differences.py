@@ -72,6 +72,18 @@ _NAMES: Final = {
 _OWN_OPERATORS: Final = {"RELU", "RELU6", "RELU_N1_TO_1", "TANH"}
 """Activations that stand as operators of their own too."""
 
+_PADDING: Final = frozenset(
+    {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "L2_POOL_2D", "MAX_POOL_2D"}
+)
+"""Operators of windows that slide over height and width, which are the dimensions 1 and 2. Where
+input and output have the same sizes with and without padding, there is none to be put in."""
+
+_SIDES: Final = {"strideH": 1, "strideW": 2, "dilationHFactor": 1, "dilationWFactor": 2}
+"""The dimension along which an option of theirs counts."""
+
+_COUNTED_FROM_THE_END: Final = frozenset({"CONCATENATION", "GATHER", "PACK", "UNPACK"})
+"""Operators whose axis may be counted from the end, by numbers below 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class OptionDifference:
@@ -97,7 +109,9 @@ def option_differences(
 ) -> tuple[OptionDifference, ...]:
     """Return the options that differ, of those that both operators have.
 
-    An activation that the original applies in the next operator is none.
+    None are those that two converters write differently and that change no number: an activation
+    that one of the two applies in the next operator, an axis that is counted from the end, and
+    padding, strides or dilations where the sizes leave no place for any.
 
     Args:
         compressed: a graph.
@@ -110,13 +124,61 @@ def option_differences(
     found = []
     for name in sorted((mine.keys() & its.keys()) - _FREE):
         one = OptionDifference(_snake(name), _plain(name, mine[name]), _plain(name, its[name]))
-        apart = one.compressed != one.original
-        if apart and not (
-            name == "fusedActivationFunction"
-            and _applied_behind(original, original_op) == {one.compressed}
+        if one.compressed == one.original or _is_no_difference(
+            name, one, (compressed, op), (original, original_op)
         ):
-            found.append(one)
+            continue
+        found.append(one)
     return tuple(found)
+
+
+_Side = tuple[Graph, int]
+"""A graph, and the position of one of its operators."""
+
+
+def _is_no_difference(name: str, option: OptionDifference, mine: _Side, its: _Side) -> bool:
+    """Whether an option that is written differently changes no number."""
+    kinds = {graph.operators[op].name for graph, op in (mine, its)}
+    if name == "fusedActivationFunction":
+        return _is_applied_behind(option.compressed, option.original, its) or _is_applied_behind(
+            option.original, option.compressed, mine
+        )
+    if name == "axis" and kinds <= _COUNTED_FROM_THE_END:
+        return _axis_from_the_start(*mine) == _axis_from_the_start(*its)
+    sizes = _sizes(*mine)
+    return kinds <= _PADDING and sizes == _sizes(*its) and _has_no_place(name, *sizes[1:])
+
+
+def _is_applied_behind(fused: Any, other: Any, side: _Side) -> bool:
+    """Whether an operator without the activation that is fused into another has it behind."""
+    return bool(other == "NONE" and _applied_behind(*side) == {fused})
+
+
+def _has_no_place(name: str, made: tuple[int, ...], weights: tuple[int, ...]) -> bool:
+    """Whether an option does nothing in an operator of windows, both of which have equal sizes."""
+    if name == "padding":
+        return True
+    side = _SIDES.get(name)
+    if side is None:
+        return False
+    return (made if name.startswith("stride") else weights)[side : side + 1] == (1,)
+
+
+def _sizes(graph: Graph, op: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of what an operator of windows reads and makes, and of its weights.
+
+    Of pooling, whose windows are options, there are no weights.
+    """
+    operator = graph.operators[op]
+    given, *others = operator.inputs
+    shapes = [graph.tensors[at].shape for at in (given, operator.outputs[0], *others[:1])]
+    return shapes[0], shapes[1], shapes[2] if others else ()
+
+
+def _axis_from_the_start(graph: Graph, op: int) -> int:
+    operator = graph.operators[op]
+    counted = operator.inputs if operator.name in ("GATHER", "UNPACK") else operator.outputs
+    return int(graph.options(op)["axis"]) % max(1, len(graph.tensors[counted[0]].shape))
 
 
 def _applied_behind(graph: Graph, op: int) -> set[str]:
