@@ -144,7 +144,8 @@ def _worst(
     at = int((steps - least).argmax())
     source = compressed.stored(first.index) or first
     overflows = _sums(source) and bool((np.abs(wanted / step).flat[at]) > source.limits[1])
-    pruned = _pruned(wanted, wanted + off, steps > least)
+    with np.errstate(invalid="ignore"):  # of infinities
+        pruned = _pruned(wanted, wanted + off, steps > least)
     return ConstantError(float(steps.flat[at]), float(least.flat[at]), overflows, pruned)
 
 

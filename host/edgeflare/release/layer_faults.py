@@ -147,7 +147,7 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
         yield FileFault(
             kind="not finite",
             place=str(layer.layer),
-            sentence=f"{layer.layer} is the first layer that is not finite on one side alone",
+            sentence=f"{layer.layer} is the first layer that is not finite where the original is",
             next_step=f"keep {layer.layer} in float32, or change what it computes",
         )
     for layer in table.faulty():

@@ -62,11 +62,14 @@ def test_over_inputs_squares_are_those_of_all_values(inputs: list[Real]) -> None
 
 def test_what_is_not_finite_on_one_side_alone_counts_apart() -> None:
     one, nan = np.array([1.0, 2.0]), np.array([np.nan, 2.0])
-    assert error_of((one, one), (one, nan)) == LayerError(1, 1, 1.0, None, 0.0, 0.0, None)
+    assert error_of((one, one), (one, nan)) == LayerError(1, 1, 1.0, None, 0.0, 0.0, None, 1)
     assert error_of((nan, nan)) == LayerError(1, 0, 1.0, None, 0.0, 0.0, None)
     alone = error_of((one, nan))
     assert (alone.inputs, alone.not_finite, alone.cosine) == (0, 1, None)
     assert alone.off
+    infinite = np.array([-np.inf, 2.0])
+    each = [(infinite, one), (one, infinite), (infinite, nan), (nan, infinite)]
+    assert [error_of(both).not_finite_here for both in each] == [0, 1, 1, 0]
     assert ErrorSums().figures() is None
 
 

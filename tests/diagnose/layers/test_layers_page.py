@@ -117,12 +117,19 @@ def test_without_sensitivities_the_own_share_sorts_and_none_is_named() -> None:
 
 
 def test_layers_that_are_not_finite_come_first() -> None:
-    nan = replace(layer(1, 0.1), entire=error(not_finite=99, inputs=1, snr_db=None))
+    not_there = error(not_finite=99, inputs=1, snr_db=None, not_finite_here=99)
+    nan = replace(layer(1, 0.1), entire=not_there)
     found = table([layer(0, 1.0), nan])
     assert found.by_sensitivity()[0] == nan
-    assert "CONV_2D (operator 1) is the first that is not finite on one side alone" in lead(found)
+    assert "CONV_2D (operator 1) is the first that is not finite where the original is" in lead(
+        found
+    )
     assert layers_page(found).mark == "fail"
     assert "not finite on 99" in markdown_page(layers_page(found))
+    of_original = replace(nan, entire=replace(not_there, not_finite_here=0))
+    spared = table([layer(0, 1.0), of_original])
+    assert "not finite" not in lead(spared)
+    assert layers_page(spared).mark is None
 
 
 def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:

@@ -42,6 +42,8 @@ class LayerError:
         max_error: the largest error of a value.
         max_error_steps: the largest error in steps of the compressed model's output; null where it
             has none.
+        not_finite_here: how many of these gave it on the side that is judged, and not on the one
+            that it is held against.
 
     """
 
@@ -52,6 +54,7 @@ class LayerError:
     rmse: Amount
     max_error: Amount
     max_error_steps: Amount | None
+    not_finite_here: Count = 0
 
     @property
     def off(self) -> bool:
@@ -70,7 +73,7 @@ class ErrorSums:
 
     def __init__(self, step: float | None = None) -> None:
         self._step = step
-        self._inputs = self._not_finite = self._values = 0
+        self._inputs = self._not_finite = self._not_finite_here = self._values = 0
         self._cosines = self._squares = self._signal = self._largest = 0.0
 
     def add(self, wanted: Real, got: Real) -> None:
@@ -82,8 +85,11 @@ class ErrorSums:
 
         """
         apart = distances(wanted, got)
-        if np.isinf(apart).any():
+        lost = np.isinf(apart)
+        if lost.any():
             self._not_finite += 1
+            here = np.isfinite(wanted) & ~np.isfinite(got) | np.isnan(got)
+            self._not_finite_here += bool((lost & here).any())
             return
         finite = np.isfinite(wanted)
         wanted, got, apart = wanted[finite], got[finite], apart[finite]
@@ -106,6 +112,7 @@ class ErrorSums:
             sqrt(self._squares / self._values) if self._values else 0.0,
             self._largest,
             self._largest / self._step if self._step else None,
+            self._not_finite_here,
         )
 
 

@@ -123,9 +123,11 @@ class LayersDocument(
         return max(found, default=0)
 
     def not_finite(self) -> list[LayerFigures]:
-        """Return the layers that are not finite on one side alone, in execution order."""
+        """Return the layers that are not finite where the original is, in execution order."""
         return [
-            layer for layer in self.layers if layer.entire is not None and layer.entire.not_finite
+            layer
+            for layer in self.layers
+            if layer.entire is not None and layer.entire.not_finite_here
         ]
 
     def wrong_on_device(self) -> list[LayerFigures]:

@@ -129,7 +129,7 @@ def _by(found: LayerError | None) -> str:
 
 def _said_of_finiteness(document: LayersDocument) -> Iterator[str]:
     if found := document.not_finite():
-        yield f"{found[0].layer} is the first that is not finite on one side alone"
+        yield f"{found[0].layer} is the first that is not finite where the original is"
 
 
 def _said_of_constants(document: LayersDocument) -> Iterator[str]:
