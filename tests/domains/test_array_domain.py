@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.input_space import Input
+from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.seed_files import labels_of
@@ -65,6 +66,16 @@ def test_the_space_keeps_integers_within_the_bounds(one: Input) -> None:
     assert inside.dtype == np.int16
     assert np.array_equal(inside, np.clip(one, -100, 200))
     assert space.cells(one.shape) == (4,)
+
+
+def test_one_number_in_a_list_is_one_for_all_values() -> None:
+    tensor, values = Tensor("x", (1, 3), "float32"), np.array([[1.0, 2.0, 4.0]], np.float32)
+    listed, plain = (
+        ArrayDomain(mean=mean, std=2.0).encoder(tensor).encode(values) for mean in ((1.0,), 1.0)
+    )
+    assert listed.tolist() == plain.tolist() == [[0.0, 0.5, 1.5]]
+    with pytest.raises(UserError, match=r"mean has 2 values, .* give 1 or 3"):
+        ArrayDomain(mean=(1.0, 2.0)).encoder(tensor)
 
 
 def test_near_duplicates_of_arrays_differ_by_levels() -> None:

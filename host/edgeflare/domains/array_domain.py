@@ -194,10 +194,10 @@ class ArrayEncoder:
         self._row, _ = row_layout([tensor])
         last = self._row[-1] if self._row else 1
         for key, values in (("mean", mean), ("std", std)):
-            if values.ndim and values.shape != (last,):
+            if values.ndim and values.shape not in ((1,), (last,)):
                 raise UserError(
                     f"{key} has {values.size} values, but input {tensor.name!r} has {last} along "
-                    f"its last axis: give 1 or {last}"
+                    f"its last axis: give 1{f' or {last}' if last > 1 else ''}"
                 )
         self._mean, self._std, self._tensor = mean, std, tensor
         self._rounding: Rounding = rounding
