@@ -238,6 +238,16 @@ def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch
     assert "| ADD int8 | · | · | 40 steps | · | gpu |" in said
 
 
+def test_operators_that_fail_joined_alone_have_a_row_and_are_no_operator_more() -> None:
+    joined = finding("ADD then SUM", "device", 2.0)
+    matrix = conform_matrix(
+        [conformed("xnnpack", [joined]), conformed("builtin", []), conformed("micro", [])]
+    )
+    assert matrix.cells["ADD then SUM", "int8"]["xnnpack"].state == "wrong"
+    row = matrix.rows[0]
+    assert (row.taken, row.refused, row.wrong, row.alone, row.new) == (3, 0, 0, 0, 1)
+
+
 def test_what_each_tried_of_the_users_model_comes_first() -> None:
     runs = [conformed("builtin", [], model=HALF_TRIED), conformed("xnnpack", [])]
     said = markdown_section(conform_matrix_section(conform_matrix(runs)))

@@ -170,7 +170,8 @@ def _figures(
     alone: Mapping[Cell, str],
 ) -> ConformFigures:
     device = document.device
-    states = [cell.state for cell in by.values()]
+    # What fails joined alone is no operator and type, and has been taken by nobody.
+    states = [by[cell.operator, cell.type].state for cell in document.cells]
     model, tried = document.model, ""
     if model is not None:
         tried = " ".join([f"{tried_words(model, 'was')}.", *model_sentence(document)])
@@ -182,7 +183,7 @@ def _figures(
         taken=len(states) - states.count("refused"),
         refused=states.count("refused"),
         wrong=states.count("wrong"),
-        alone=sum(name == kernels for name in alone.values()),
+        alone=sum(alone.get((cell.operator, cell.type)) == kernels for cell in document.cells),
         new=sum(finding.is_new for finding in document.findings),
         tried=tried,
     )
