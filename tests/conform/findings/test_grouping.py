@@ -89,6 +89,26 @@ def test_failing_models_beyond_those_that_are_looked_at_stay_in_a_finding(
     assert (str(group.condition), list(group.failing)) == ("kernel_w < stride_w", failing)
 
 
+def test_a_fault_that_showed_long_ago_alone_is_not_put_under_another_ones_condition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(finding_evidence, "MOST_FAILING", 40)
+    later = seen([STRIDE])
+    wrong = KernelJudgement("device", "wrong values", counted=True)
+    early = [
+        replace(one, judgement=wrong)
+        for one in later
+        if one.settings["activation"] == "RELU6" and not STRIDE.meets(one.settings)
+    ]
+    observations = [*early[:5], *later]
+    groups = grouped(observations, known_operators())
+    found = sorted(at for group in groups for at in group.failing)
+    assert found == [at for at, one in enumerate(observations) if one.judgement == wrong]
+    for group in groups:
+        for at in group.failing:
+            assert group.condition.holds(observations[at].settings), (at, str(group.condition))
+
+
 def test_refused_models_are_neither_failing_nor_passing() -> None:
     refused = replace(seen([], 1)[0], judgement=KernelJudgement("refused", "refused"))
     assert finding_key(refused) is None

@@ -24,6 +24,7 @@ from edgeflare.conform.findings.finding_evidence import (
     finding_key,
     stronger,
 )
+from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 
 MOST_CONDITIONS = 3
@@ -31,6 +32,10 @@ MOST_CONDITIONS = 3
 
 SPLIT_COST = 6.0
 """Nats that two conditions have to explain better than one, besides what their predicates cost."""
+
+_LOOKS = 3
+"""Times that conditions are learned, each time with failing models that those before do not meet:
+of very many the latest are looked at, and a rare fault may show in others alone."""
 
 _SPLITS_TRIED = 5
 
@@ -108,31 +113,51 @@ def _groups(
     failing: Sequence[int],
     specification: OperatorSpecification,
 ) -> list[FindingGroup]:
+    first: list[int] = []
+    for _ in range(_LOOKS):
+        others = set(failing).difference(first)
+        groups = _learned(key, observations, [*sorted(others), *first], specification)
+        kept = [at for member in groups for at in member.failing]
+        older = sorted(set(failing).difference(kept))
+        meeting = _meeting(groups, older, observations)
+        unmet = [at for at, place in zip(older, meeting, strict=True) if place is None]
+        if not unmet:
+            break
+        first = [*first, *unmet][-(len(kept) // 2) :]
+    places = [list(member.failing) for member in groups]
+    for at, place in zip(older, meeting, strict=True):
+        places[place or 0].append(at)
+    return [
+        FindingGroup(member.key, member.condition, tuple(sorted(mine)))
+        for member, mine in zip(groups, places, strict=True)
+    ]
+
+
+def _learned(
+    key: FindingKey,
+    observations: Sequence[Observation],
+    failing: Sequence[int],
+    specification: OperatorSpecification,
+) -> list[FindingGroup]:
+    """Return the groups of those failing models that are looked at, the last ones."""
     evidence = evidence_for(key, observations, failing, specification)
     kept = np.array(failing[-evidence.failing.shape[1] :])
-    everything = np.arange(len(kept))
-    found = conditions_of(evidence, everything, MOST_CONDITIONS)
-    groups = [
+    found = conditions_of(evidence, np.arange(len(kept)), MOST_CONDITIONS)
+    return [
         FindingGroup(key, hypothesis.condition, tuple(int(at) for at in kept[mine]))
         for hypothesis, mine in found
     ]
-    older = tuple(failing[: -len(kept)])
-    return _with_older(groups, older, observations)
 
 
-def _with_older(
-    groups: list[FindingGroup], older: tuple[int, ...], observations: Sequence[Observation]
-) -> list[FindingGroup]:
-    """Return the groups with the failing models that were not looked at, each in one of them."""
-    places = [list(member.failing) for member in groups]
-    for at in older:
-        settings = observations[at].settings
-        fitting = (n for n, group in enumerate(groups) if group.condition.holds(settings))
-        places[next(fitting, 0)].append(at)
-    return [
-        FindingGroup(group.key, group.condition, tuple(sorted(mine)))
-        for group, mine in zip(groups, places, strict=True)
-    ]
+def _meeting(
+    groups: Sequence[FindingGroup], models: Sequence[int], observations: Sequence[Observation]
+) -> list[int | None]:
+    """Return for each of some models the place of the first group whose condition it meets."""
+    if not models:
+        return []
+    table = SettingsTable([observations[at].settings for at in models])
+    held = np.stack([member.condition.held(table) for member in groups])
+    return [int(np.argmax(met)) if met.any() else None for met in held.T]
 
 
 def conditions_of(
