@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, pack_rows
-from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
@@ -28,6 +28,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_agent.runtime import offered_kernel_sets
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.limits import CHUNK_BYTES
 from graph_writer import write_state_model
 from processes import kill, workers
 from tampering import COMPRESSED, example_input, run, whole
@@ -307,6 +308,46 @@ def test_an_answer_that_was_damaged_on_its_way_is_not_believed(
     monkeypatch.setattr(Connection, "capture", damaged)
     with device.probe(CONTENT) as probe, pytest.raises(DeviceLost, match="a reply arrived damaged"):
         probe.run([example_input()])
+
+
+class _FakeCall(list[wire.CaptureReply]):
+    """The replies of an agent, which are taken one by one."""
+
+    taken = 0
+
+    def __iter__(self) -> Iterator[wire.CaptureReply]:
+        for reply in list.__iter__(self):
+            self.taken += 1
+            yield reply
+
+
+@pytest.mark.parametrize("chunk", [bytes(CHUNK_BYTES), b""])
+def test_of_an_answer_without_end_no_more_is_taken_than_a_model_has_outputs(
+    device: Device, monkeypatch: pytest.MonkeyPatch, chunk: bytes
+) -> None:
+    call = _FakeCall([wire.CaptureReply(chunk=chunk)] * 100)
+    with device.probe(CONTENT) as probe:
+        monkeypatch.setattr(Connection, "_send", lambda *_: call)
+        with pytest.raises(DeviceLost, match="more arrived than the outputs of its model"):
+            probe.run([example_input()])
+        assert call.taken <= 2
+        monkeypatch.undo()
+
+
+def test_an_answer_has_the_time_that_all_tensors_of_a_model_take_on_a_slow_link(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[float] = []
+
+    def timed(_connection: Connection, _request: object, seconds: float, most_bytes: int) -> None:
+        times.append(seconds - most_bytes / UPLOAD_BYTES_PER_SECOND)
+        raise DeviceLost("as on a link that is cut")
+
+    monkeypatch.setattr(Connection, "capture", timed)
+    for capture in (False, True):
+        with device.probe(CONTENT, capture=capture) as probe, pytest.raises(DeviceLost):
+            probe.run([example_input()])
+    assert times[0] == pytest.approx(times[1])
 
 
 def test_closing_leaves_no_session(device: Device) -> None:

@@ -256,16 +256,24 @@ class Connection:
         self.check(state)
         return state.idle_seconds
 
-    def capture(self, request: wire.CaptureRequest, seconds: float) -> list[wire.CaptureReply]:
+    def capture(
+        self, request: wire.CaptureRequest, seconds: float, most_bytes: int
+    ) -> list[wire.CaptureReply]:
         """Run one input, and return the parts of its answer, at least one.
 
         Args:
             request: the input.
             seconds: the most that it may take.
+            most_bytes: bytes of all outputs; no more are taken.
 
         """
+        replies: list[wire.CaptureReply] = []
         try:
-            replies = list(self._send(self._stub.Capture, request, seconds))
+            for reply in self._send(self._stub.Capture, request, seconds):
+                replies.append(reply)
+                most_bytes -= len(reply.chunk)
+                if most_bytes < 0 or not (reply.chunk or len(replies) == 1):
+                    raise DeviceLost(f"{self.place}: more arrived than the outputs of its model")
         except grpc.RpcError as error:
             raise self.translate(error) from None
         if not replies:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor, row_layout, tensor_bytes
-from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import ATTEMPTS, SLACK_SECONDS, InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
@@ -267,6 +267,7 @@ class DeviceProbe:
             raise ProbeRefused(str(refused)) from None
         self._session_id = opened.session_id
         self._specs = tuple(opened.outputs)
+        self._output_bytes = sum(map(tensor_bytes, map(_tensor, self._specs)))
         self.given = tuple(spec.index for spec in opened.inputs)
         self.made = tuple(spec.index for spec in self._specs)
         self.runs = 0
@@ -275,11 +276,13 @@ class DeviceProbe:
         """Run the model once; see `Probe`."""
         payload = packed(inputs)
         seconds = self._profile.input_timeout_seconds * ATTEMPTS + SLACK_SECONDS
+        # All tensors of a model may be more than the model.
+        seconds += (len(payload) + self._output_bytes) / UPLOAD_BYTES_PER_SECOND
         request = wire.CaptureRequest(
             session_id=self._session_id, payload=payload, payload_crc32=crc32(payload)
         )
         self.runs += 1
-        first, *rest = self._connection.capture(request, seconds)
+        first, *rest = self._connection.capture(request, seconds, self._output_bytes)
         self._connection.check_leased(first)
         outputs = b"".join(part.chunk for part in rest)
         if (
