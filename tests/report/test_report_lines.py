@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Literal
@@ -10,17 +11,21 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from documents import Document, finding, run_document, run_pair
+from documents import Document, finding, run_device, run_document, run_pair
 from edgeflare.core.query import Arm
 from edgeflare.models.run_host import describe_host
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import details, number
+from edgeflare.pages.markdown import markdown_page
 from edgeflare.report.arm_lines import arm_lines, folded_line
 from edgeflare.report.entry_words import sort
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import systematic_lines, unmutated_lines
+from edgeflare.report.run_page import run_page
 from edgeflare.run.run_document import from_json
+from edgeflare.run.run_warnings import undelegated
 from edgeflare.run.systematic.figures import (
     ClassFlow,
     ClippedOutput,
@@ -160,6 +165,21 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
     assert second[0] == "device 2"
     assert "; another: BCM2711, laboratory, Debian 12; " in second[1]
     assert second[1].endswith("builtin kernels, 3 of 11 nodes delegated, 4 threads")
+
+
+def test_one_of_a_kind_is_not_called_several() -> None:
+    """As in a first try of a single seed, on a device that delegates the model's one node."""
+    totals = {
+        "seeds": 1, "searched": 1, "findings": 1, "queries": 1, "device_queries": 1, "ties": 1,
+        "duplicates": {"triggers": 2, "distinct": 1, "exact": 2, "near": 2, "distinct_seeds": 1},
+    }  # fmt: skip
+    document = run_document(totals=totals, findings=[{"seed_id": 0, "queries": 1}])
+    nodes = {"delegated_nodes": 0, "total_nodes": 1, "external_nodes": 0}
+    device = run_device("board", **nodes, delegate="gpu")
+    said = markdown_page(run_page(replace(document, devices=(device,))))
+    said += "\n".join(undelegated([device]))
+    assert "1 of 1 seed led to an input" in said
+    assert re.findall(r"\b1 (?:queries|seeds|mutants|nodes)\b", said) == []
 
 
 def test_the_host_is_named_by_runs_that_know_it(document: Document) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.page import Section, Sentences, Table
 from edgeflare.record.atomic_file import write_atomically
@@ -251,7 +252,7 @@ def heading(grid: Grid) -> str:
             f"ties {'included' if plan.goal.ties else 'excluded'}",
             f"{seeds} of each pair",
             f"run seed{'s' if len(grid.rng_seeds) > 1 else ''} {rng_seeds}",
-            f"at most {plan.max_queries:,} queries for each seed",
+            f"at most {count_of(plan.max_queries, 'query', 'queries')} for each seed",
             f"bounds: L∞ {_bound(plan.max_linf)}, L2 {_bound(plan.max_l2)}",
         )
     )

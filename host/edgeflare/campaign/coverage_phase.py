@@ -28,6 +28,7 @@ from edgeflare.models.evaluator import ONCE
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeFailed, ProbeRefused
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import count_of
 from edgeflare.run.finding_outcomes import sort_findings
 from edgeflare.run.journal_notes import COVERAGE_KEY, ArmCoverage, NeuronCoverage
 from edgeflare.run.run_header import RunHeader
@@ -160,8 +161,8 @@ class CoverageInputs:
         if len(self.others) == len(self.findings):
             return ()
         return (
-            f"the pair has {len(self.others)} other seeds, fewer than the"
-            f" {len(self.findings)} findings",
+            f"the pair has {count_of(len(self.others), 'other seed')}, fewer than"
+            f" {count_of(len(self.findings), 'finding')}",
         )
 
     def each(self, context: CampaignContext) -> Iterator[tuple[str, int, Input]]:

@@ -26,6 +26,7 @@ from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.core.raw_output_rows import OutputDecoders
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import InfrastructureError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.folder import remove_files
 from edgeflare.run.answer_rows import from_rows, to_row
 from edgeflare.run.run_directory import RunDirectory
@@ -260,9 +261,9 @@ class Canaries:
             self._journal.drop_canaries(self._references[index][0], last)
             record.warn(
                 f"{profile.name}: what it answered since its last good canary was dropped, and is"
-                f" asked again on --resume: {dropped.chains} searches and {dropped.refinements}"
-                f" refinements that had ended, and {dropped.answers} answers in others that had"
-                " not"
+                f" asked again on --resume: {count_of(dropped.chains, 'search', 'searches')} and"
+                f" {count_of(dropped.refinements, 'refinement')} that had ended, and"
+                f" {count_of(dropped.answers, 'answer')} in others that had not"
             )
             record.keep()
         # After the transaction: what a kill leaves here, no row of the journal names.

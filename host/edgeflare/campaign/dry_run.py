@@ -25,6 +25,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model, unread_inputs
+from edgeflare.pages.facts import count_of
 from edgeflare.python_callable import is_callable
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
 from edgeflare.run.journal_notes import WithoutReset
@@ -204,7 +205,7 @@ def _mean_distances(
 def _failing(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[str]:
     """Return a line for each arm that has no answer to some of the seeds."""
     found = non_finite_rows(opened.panel.reading, evaluated)
-    seeds = f"the first {len(evaluated)} seeds"
+    seeds = f"the first {count_of(len(evaluated), 'seed')}"
     lines = []
     if found:
         lines = non_finite_lines(found, opened.panel.arms, seeds, begins(opened, found))
@@ -289,7 +290,7 @@ class StageDifferences:
         )
         return [
             f"output stage: the device's own decoding of the same raw outputs changes the decision"
-            f" on {self.decided} of {self.seeds} seeds",
+            f" on {self.decided} of {count_of(self.seeds, 'seed')}",
             f"input stage: {inputs}",
         ]
 

@@ -24,6 +24,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.truths import KeptTargets, require_targets
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.pages.facts import count_of
 from edgeflare.run.answer_rows import from_rows, to_row
 from edgeflare.run.journal_notes import WITHOUT_RESET_KEY
 from edgeflare.run.journal_rows import REPETITIONS, AnswerRow, Role
@@ -272,7 +273,7 @@ def _warn(context: CampaignContext, evaluated: Mapping[int, EvaluatedQuery]) -> 
         *non_finite_lines(
             non_finite_rows(context.panel.reading, list(evaluated.values())),
             context.panel.arms,
-            f"{len(evaluated)} seeds",
+            count_of(len(evaluated), "seed"),
         ),
         *seed_warnings(context.task, [*known.values()], context.seeds.labels_of(known)),
     ]

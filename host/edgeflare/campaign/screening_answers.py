@@ -14,6 +14,7 @@ from pathlib import Path
 from edgeflare.core.query import Outcome
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.request import option_names
 from edgeflare.run.answer_rows import from_rows
 from edgeflare.run.journal_rows import SCREENING_KEY, AnswerRow, screening_sha256
@@ -71,8 +72,9 @@ class GivenScreening:
         missing = set(seeds.seed_ids) - rows.keys()
         if missing:
             raise UserError(
-                f"--screening {path} has answers to {len(seeds) - len(missing)} of {len(seeds)}"
-                " seeds: finish it first with the command that began it and --resume"
+                f"--screening {path} has answers to {len(seeds) - len(missing)} of"
+                f" {count_of(len(seeds), 'seed')}: finish it first with the command that began it"
+                " and --resume"
             )
         outcomes_by_id = dict(zip(rows, outcomes, strict=True))
         return cls(theirs, screening_sha256(rows), rows, outcomes_by_id)

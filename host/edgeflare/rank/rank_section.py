@@ -265,8 +265,8 @@ def _capped(ranking: Ranking, budget: int) -> Iterator[str]:
     ]
     if parts:
         yield (
-            f"Searches that found nothing count as {budget:,} queries, though they would have "
-            f"needed more: {_list(parts)}."
+            f"Searches that found nothing count as {count_of(budget, 'query', 'queries')}, though "
+            f"they would have needed more: {_list(parts)}."
         )
 
 

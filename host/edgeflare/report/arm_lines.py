@@ -8,6 +8,7 @@ from pathlib import PurePath
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.run_host import RunHost
 from edgeflare.models.run_pair import RunPair
+from edgeflare.pages.facts import count_of
 from edgeflare.run.run_document import RunDevice, RunDocument
 from edgeflare.untrusted_text import printable
 
@@ -66,11 +67,12 @@ def taken_nodes(device: Provenance) -> str:
         return f"an arena of {device.arena_bytes:,} bytes"
     if device.kernels == "compiled-cpu":
         return "compiled for the CPU"  # by XNNPACK, which is counted nowhere
-    taken, nodes = device.delegated_nodes or 0, device.total_nodes or "?"
+    taken, known = device.delegated_nodes or 0, device.total_nodes
+    nodes = count_of(known, "node") if known else "? nodes"
     if device.precision is None:
-        return f"{taken} of {nodes} nodes delegated"
+        return f"{taken} of {nodes} delegated"
     adapter = f" on {device.adapter}" if device.adapter else ""
-    return f"{taken} of {nodes} nodes accelerated{adapter}, {device.precision}"
+    return f"{taken} of {nodes} accelerated{adapter}, {device.precision}"
 
 
 def folded_line(pair: RunPair) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
+from edgeflare.pages.facts import count_of
 from edgeflare.report.arm_lines import device_numbers, folded_line, taken_nodes
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.run_figures import harms_in_words, refinement_bound, systematic_lines
@@ -23,7 +24,8 @@ def print_dry_run(
     plan = header.plan
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
-        f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit_seconds:g} s"
+        f"{count_of(seeds, 'seed')}, at most {count_of(plan.max_queries, 'query', 'queries')} and"
+        f" {plan.time_limit_seconds:g} s"
         " for each; "
         f"queries for all together: {total}",
         refinement_bound(plan, seeds),
@@ -69,6 +71,7 @@ def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
 
     """
     lines = list(map(printable, look.given))
+    noun = noun.removesuffix("s") if look.seeds == 1 else noun
     if look.labelled:
         shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
         truths = "have targets" if look.truth_measure else "are labelled"

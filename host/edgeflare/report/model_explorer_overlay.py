@@ -321,7 +321,9 @@ class OverlayFiles:
         )
         if others := len(self._written) - 1:
             _print(
-                console, f"{others} more have their files in {self._directory.path / 'explain'}."
+                console,
+                f"{others} more {'has its' if others == 1 else 'have their'} files in"
+                f" {self._directory.path / 'explain'}.",
             )
 
     def _folder(self, seed_id: int) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import count_of, number
 from edgeflare.report.entry_words import (
     SORTS,
     input_words,
@@ -65,7 +65,7 @@ def _search_figures(document: RunDocument) -> Lines:
     totals = document.totals
     searched = totals.seeds - totals.deviating_seeds
     # With `--ties include` they count, so nothing of them was set aside.
-    ties = "" if document.plan.goal.ties else f"{totals.ties:,} mutants by a tie, "
+    ties = "" if document.plan.goal.ties else f"{count_of(totals.ties, 'mutant')} by a tie, "
     return [
         *unmutated_lines(document),
         *nearness_lines(document),
@@ -197,7 +197,7 @@ def spent_lines(totals: Totals) -> Lines:
     """Return what searching and refining took; nothing of refining where there was none."""
     searched = (
         "searching",
-        f"{totals.queries:,} queries, {totals.device_queries:,} on the device,"
+        f"{count_of(totals.queries, 'query', 'queries')}, {totals.device_queries:,} on the device,"
         f" {totals.wall_seconds:.1f} s",
     )
     if totals.refined is None:
@@ -259,8 +259,8 @@ def nearness_lines(document: RunDocument) -> Lines:
     return [
         (
             f"deviate {' and '.join(asked) or 'at any distance'}",
-            f"{counts:,} of {seeds:,} seeds ({counts / seeds:.1%}, 95 % interval {low:.1%} to "
-            f"{high:.1%})",
+            f"{counts:,} of {count_of(seeds, 'seed')} ({counts / seeds:.1%}, 95 % interval"
+            f" {low:.1%} to {high:.1%})",
         ),
         (
             f"seeds within {with_article(measure_name(document))} of",
@@ -295,7 +295,7 @@ def duplicate_lines(totals: Totals) -> Lines:
         return []
     line = (
         f"{same.exact:,} exact, {same.near:,} with near ones; "
-        f"{same.distinct:,} distinct, of {same.distinct_seeds:,} seeds"
+        f"{same.distinct:,} distinct, of {count_of(same.distinct_seeds, 'seed')}"
     )
     return [("duplicates", line)]
 

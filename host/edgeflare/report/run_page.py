@@ -180,8 +180,8 @@ def _search_lead(document: RunDocument) -> str:
     themselves = totals.deviating_seeds
     as_it_is = "1 deviates as it is" if themselves == 1 else f"{themselves:,} deviate as they are"
     return (
-        f"{totals.findings:,} of {searched:,} seeds led to an input on which {arms} {differ};"
-        f" {as_it_is}{otherwise}"
+        f"{totals.findings:,} of {count_of(searched, 'seed')} led to an input on which {arms}"
+        f" {differ}; {as_it_is}{otherwise}"
     )
 
 

@@ -19,6 +19,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.truths import Truths
 from edgeflare.errors import InfrastructureError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.answer_rows import from_rows
@@ -130,12 +131,13 @@ def _equal_arms(journal: RunJournal, header: RunHeader) -> list[str]:
     if _equal(rows, first, second):
         return [
             f"nothing was found, and {first} and {second} gave equal outputs on all "
-            f"{len(rows)} seeds: is it the same model on the same kernels?"
+            f"{count_of(len(rows), 'seed')}: is it the same model on the same kernels?"
         ]
     if header.plan.goal.find is not Find.KERNEL and _equal(rows, Arm.ORIGINAL, Arm.TWIN):
         return [
-            f"nothing was found, and original and twin gave equal outputs on all {len(rows)} "
-            "seeds: if it is the same model, only kernels can differ, which --find kernel looks for"
+            "nothing was found, and original and twin gave equal outputs on all"
+            f" {count_of(len(rows), 'seed')}: if it is the same model, only kernels can differ,"
+            " which --find kernel looks for"
         ]
     return []
 

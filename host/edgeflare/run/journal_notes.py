@@ -99,6 +99,7 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     def in_words(self, noun: str = "seeds") -> str:
         """Return this as a line, in which the inputs are called by a noun."""
+        noun = noun.removesuffix("s") if self.seeds == 1 else noun
         line = f"the twin decides otherwise on {self.changed:,} of the first {self.seeds:,} {noun}"
         if not self.right:
             return line

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.core.query import Arm, Outcome, answers_by_arm
 from edgeflare.core.task import LEAST_SEEDS, Task
+from edgeflare.pages.facts import count_of
 from edgeflare.run.run_document import RunDevice
 
 WARNINGS_KEY = "warnings"
@@ -72,13 +73,14 @@ def undelegated(devices: Sequence[RunDevice]) -> list[str]:
         delegated, external = what.delegated_nodes, what.external_nodes
         if delegated is None or not what.total_nodes:
             continue  # it is not known
-        gave = f"{what.runtime} {what.runtime_version} gave it none of the {what.total_nodes} nodes"
+        nodes = count_of(what.total_nodes, "node")
+        gave = f"{what.runtime} {what.runtime_version} gave it none of the {nodes}"
         if what.delegate and external == 0:
             lines.append(f"{name}: asked for the delegate {what.delegate}, but {gave}")
         if what.precision is not None and delegated < what.total_nodes:
             lines.append(
                 f"{name}: asked for {what.kernels}, which took {delegated} of the"
-                f" {what.total_nodes} nodes: the CPU runs the others"
+                f" {nodes}: the CPU runs the others"
             )
         if what.kernels == "xnnpack" and delegated == 0:
             lines.append(f"{name}: asked for xnnpack, but {gave}: optimized built-ins ran")

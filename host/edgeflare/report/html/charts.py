@@ -18,7 +18,7 @@ from matplotlib.ticker import (
 )
 
 from edgeflare.pages.chart import COLOURS, Chart, finish, lines_across, new_panel, page_style
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import count_of, number
 from edgeflare.report.entry_words import SORTS, input_words, sort, with_article
 from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name
@@ -78,8 +78,8 @@ def _success(document: RunDocument) -> Chart:
     ]
     words = (
         f"{share:.0%} of the seeds led to a finding; half of the findings took at most "
-        f"{median(queries.tolist()):,.0f} queries, and at most {median(asked.tolist()):,.0f} "
-        "on the device."
+        f"{count_of(round(median(queries.tolist())), 'query', 'queries')}, and at most "
+        f"{median(asked.tolist()):,.0f} on the device."
     )
     header = ("seeds with a finding", "queries", "device queries")
     return finish("Success against queries", figure, words, header, rows)
@@ -105,7 +105,7 @@ def _queries(document: RunDocument) -> Chart:
     _whole(panel.yaxis)
     lines_across(panel)
     words = (
-        f"From {queries.min():,} to {queries.max():,} queries for a finding, "
+        f"From {queries.min():,} to {count_of(queries.max(), 'query', 'queries')} for a finding, "
         f"{np.median(queries):,.0f} in the middle."
     )
     rows = [

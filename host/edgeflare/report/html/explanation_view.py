@@ -17,6 +17,7 @@ from edgeflare.diagnose.explain_document import (
 from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.pages.answers.answer_form import class_name
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import row_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -218,16 +219,16 @@ def _voter(vote: ExplainedVote) -> str:
         taken, total = vote.delegated_nodes, vote.total_nodes
         how = vote.precision
         if vote.fallback and taken is not None and isinstance(total, int):
-            how += f", fallback of {total - taken} of {total} nodes"
+            how += f", fallback of {total - taken} of {count_of(total, 'node')}"
     return ", ".join(part for part in (vote.arm.value, vote.kernels, how) if part)
 
 
 def _vote(vote: ExplainedVote, classes: Sequence[str]) -> str:
     if vote.described is not None:
-        return f"{vote.described} ({len(vote.labels)} times)"
+        return f"{vote.described} ({count_of(len(vote.labels), 'time')})"
     labels = [
         vote.failure or "nothing" if label is None else class_name(classes, label)
         for label in dict.fromkeys(vote.labels)
     ]
     tie = ", a tie" if vote.tied else ""
-    return f"{', then '.join(labels)}{tie} ({len(vote.labels)} times)"
+    return f"{', then '.join(labels)}{tie} ({count_of(len(vote.labels), 'time')})"
