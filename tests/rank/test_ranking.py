@@ -180,6 +180,17 @@ def test_accuracy_and_what_the_clock_decided_are_said(candidate: Make) -> None:
     assert "The time limit ended searches of b" in said
 
 
+def test_accuracy_on_what_each_model_answered_is_said_of_as_many(candidate: Make) -> None:
+    said = said_of(
+        ranked(
+            candidate("a", spread(100.0), right=CorrectCounts(50, 45, 44)),
+            candidate("b", spread(300.0), right=CorrectCounts(40, 40, 30)),
+        )
+    )
+    assert "Accuracy on the 40 to 50 labelled seeds: 75.00% to 88.00%, the original 90.00%" in said
+    assert "90.00% to 100.00%." in said
+
+
 def test_what_the_labelled_set_tells_otherwise_is_said(candidate: Make) -> None:
     right = CorrectCounts(100, 90, 88)
     ranking = ranked(

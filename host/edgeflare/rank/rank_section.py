@@ -214,11 +214,13 @@ def _accuracy(ranking: Ranking) -> Iterator[str]:
         known = [right for right in rights if right is not None]
         if len(known) == len(models):
             shares = [right.compressed / right.inputs for right in known]
-            images = known[0].inputs
-            original = known[0].original / images
+            originals = [right.original / right.inputs for right in known]
+            # What a model has no answer to is none of its own.
+            fewest, most = (end(right.inputs for right in known) for end in (min, max))
+            on = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
             yield (
-                f"Accuracy on the {images:,} {what.format('s' * (images != 1))}: "
-                f"{_span(min(shares), max(shares))}, the original {original:.2%}."
+                f"Accuracy on the {on} {what.format('s' * (most != 1))}: "
+                f"{_span(shares)}, the original {_span(originals, '')}."
             )
 
 
@@ -303,8 +305,9 @@ def _chance(compared: Sequence[ModelComparison]) -> str:
     return f"p = {_p(least)}" if alone else f"p at least {_p(least)}"
 
 
-def _span(low: float, high: float) -> str:
-    return f"{low:.2%} to {high:.2%}" if f"{low:.2%}" != f"{high:.2%}" else f"all {low:.2%}"
+def _span(shares: Sequence[float], every: str = "all ") -> str:
+    low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
+    return f"{low} to {high}" if low != high else f"{every}{low}"
 
 
 def _p(p: float) -> str:
