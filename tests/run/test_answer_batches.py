@@ -67,6 +67,16 @@ def test_a_chain_that_is_dropped_begins_without_answers(tmp_path: Path) -> None:
         assert journal.answers("step") == {2: LEFT[2]}
 
 
+def test_a_chain_that_is_searched_again_has_the_gradients_of_that_alone(tmp_path: Path) -> None:
+    with closing(RunJournal.create(tmp_path / "run.db", {})) as journal:
+        journal.end_chain(ChainRow(1, "gave-up", 2, 1, 2, 2, 0, 0, 0.5, 40, 9))
+        with journal.transaction():
+            journal.drop_unreliable(lambda _: True, lambda _: b"")
+        again = ChainRow(1, "gave-up", 1, 1, 1, 1, 0, 0, 0.5)
+        journal.end_chain(again)
+        assert journal.chains() == {1: again}
+
+
 def test_a_transaction_that_fails_keeps_nothing_of_its_batch(tmp_path: Path) -> None:
     with closing(batched(tmp_path / "run.db")) as journal:
         with suppress(UserError), journal.transaction():

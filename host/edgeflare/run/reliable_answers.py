@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgeflare.errors import UserError
 from edgeflare.record.database import Database
-from edgeflare.run.journal_rows import MARKS_TABLE
+from edgeflare.run.journal_rows import MARKS_TABLE, REFINEMENT_STEPS_TABLE, WHITE_BOX_TABLE
 
 _ROLES = ("step", "refine")
 """Roles of the answers of open chains."""
@@ -72,7 +72,8 @@ def drop_unreliable(db: Database, mine: Mine, read: Callable[[str], bytes]) -> D
         read: returns the content of a stored input, given its path in the run directory.
 
     """
-    db.execute(MARKS_TABLE)
+    for made_with_the_first in (MARKS_TABLE, WHITE_BOX_TABLE, REFINEMENT_STEPS_TABLE):
+        db.execute(made_with_the_first)
     chains = {seed_id for seed_id in _unmarked(db, "chains") if mine(seed_id)}
     inputs: list[str] = []
     undone = 0
@@ -135,6 +136,6 @@ def _drop_chain(db: Database, seed_id: int) -> Iterable[str]:
         " WHERE seed_id = ?1 UNION SELECT image FROM refinements WHERE seed_id = ?1",
         (seed_id,),
     ).fetchall()
-    for table in ("chains", "triggers", "refinements", "marks"):
+    for table in ("chains", "triggers", "refinements", "marks", "white_box", "refinement_steps"):
         db.execute(f"DELETE FROM {table} WHERE seed_id = ?", (seed_id,))  # noqa: S608 - a constant
     return [name for (name,) in stored]
