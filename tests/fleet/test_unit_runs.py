@@ -78,6 +78,20 @@ def units_of(seeds: int, size: int) -> list[WorkUnit]:
 UNITS = units_of(12, 2)
 
 
+def test_searches_that_ended_before_the_command_began_are_none_of_its_pace(tmp_path: Path) -> None:
+    """Those of a unit that goes on from a backup are told by its first report."""
+    FleetFolder(tmp_path).keep_backup(UNITS[1].name, archive("half of it"))
+
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        return [AttemptReport(one.order.unit, one.order.number, 1, 0, 1.0) for one in begun]
+
+    runs = units_runs(tmp_path, EngineInMemory(done, told=told))
+    assert runs.run(UNITS)
+    assert runs.state.ended_before == 1
+    runs.state.seconds = 3600.0
+    assert runs.state.hourly == 11.0
+
+
 @pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(0, 70))
 def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, bad: int) -> None:

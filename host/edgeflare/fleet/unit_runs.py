@@ -101,6 +101,7 @@ class UnitRuns:
     _before: Mapping[str, list[AttemptState]] = field(init=False)
     _failed: Counter[str] = field(default_factory=Counter)
     _lost: Counter[str] = field(default_factory=Counter)
+    _going_on: set[str] = field(default_factory=set)
     _refusal: str = ""
     _refusing: set[str] = field(default_factory=set)
     _given_up: list[str] = field(default_factory=list)
@@ -165,6 +166,8 @@ class UnitRuns:
                 shown.status, shown.ended = "done", shown.seeds
                 shown.found = ending.found
                 self.state.ended_before += shown.seeds
+            elif shown.seeds and self.folder.backup(unit.name) is not None:
+                self._going_on.add(unit.name)  # what it has by now is told by its first report
             self.state.units.append(shown)
             self._units[unit.name] = shown
 
@@ -355,6 +358,9 @@ class UnitRuns:
                 continue  # of an attempt that was given up
             one = self._under_way[report.unit]
             one.heard = time.monotonic()
+            if unit.name in self._going_on:
+                self._going_on.remove(unit.name)
+                self.state.ended_before += report.ended
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
                 try:

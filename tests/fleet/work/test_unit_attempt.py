@@ -109,8 +109,9 @@ def test_a_stopped_attempt_is_gone_on_with_as_if_nothing_had_been(
 
     backups = [one.backup for one in reports if one.backup is not None]
     for at, backup in enumerate((stopped.run, backups[-1])):
-        gone_on, _ = attempted(attempt_order(2, LONG), backup)
+        gone_on, reports = attempted(attempt_order(2, LONG), backup)
         assert gone_on.exit_code == 0, gone_on.said
+        assert at or reports[0].ended >= 3  # what had ended before is told first
         assert document(gone_on, tmp_path / f"gone-on-{at}") == expected
     assert not list(cache.rglob("unit-*"))
 

@@ -160,7 +160,8 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
     def hourly(self) -> float:
         """Searches that end in an hour, of those of this command."""
         ended = sum(unit.ended for unit in self.searched) - self.ended_before
-        return ended / self.seconds * 3600 if self.seconds else 0.0
+        # Fewer than before they are where what was kept of a unit is damaged, and it is begun anew.
+        return max(0, ended) / self.seconds * 3600 if self.seconds else 0.0
 
     def summary(self) -> str:
         """Return how far it is, in a line."""

@@ -260,7 +260,7 @@ def _watch(
 ) -> int:
     """Report how far the command is until it ends, and stop it where that is asked."""
     backed_up, asked = time.monotonic(), 0.0
-    report(AttemptReport(order.unit, order.number, 0, 0, 0.0))
+    report(AttemptReport(order.unit, order.number, *_progress(run), 0.0))
     while True:
         try:
             return process.wait(LOOK_SECONDS)
