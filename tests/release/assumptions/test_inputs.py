@@ -16,6 +16,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.release.assumptions.assumption import Assumption
 from edgeflare.release.assumptions.input_source import GivenInputs
 from edgeflare.release.assumptions.inputs import assumed_inputs
+from edgeflare.release.assumptions.picture_inputs import assumed_pictures
 from graph_writer import GraphWriter
 
 ONE = {"x": (1, 6)}
@@ -124,3 +125,27 @@ def test_what_is_no_sample_rate_is_refused(tmp_path: Path) -> None:
 def test_waves_that_are_no_sounds_are_none_of_the_model(tmp_path: Path) -> None:
     refused = of_arrays(tmp_path, graph_of({"x": (1, 49, 10, 1)}), waves=np.int16(3)).refused
     assert "none of the arrays is the input 'x'" in refused
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantization", "preset", "guessed"),
+    [
+        ("INT8", (1 / 255, -128), "unit", ""),
+        ("INT8", (2 / 255, 0), "signed", ""),
+        ("INT16", (0.95 / 32767, 0), "unit", 'in 16 bits, by which it may as well be "signed"'),
+        ("INT16", (255 / 32767, 0), "raw", ""),
+        ("INT16", (9 / 32767, 0), "unit", "which is that of no preset"),
+    ],
+)
+def test_a_range_in_16_bits_does_not_tell_whether_pixels_are_below_0(
+    dtype: str, quantization: tuple[float, int], preset: str, guessed: str
+) -> None:
+    graph = GraphWriter()
+    x = graph.tensor("x", (1, 8, 8, 3), dtype, quantization)
+    y = graph.tensor("y", (1, 8, 8, 3), dtype, quantization)
+    graph.operator("RELU", [x], [y])
+    read = Graph(graph.content([x], [y]))
+    found = assumed_pictures(read, read.tensors[x], Settings())
+    assert found.settings.preset == preset
+    assert guessed in found.guessed
+    assert bool(found.guessed) == bool(guessed)

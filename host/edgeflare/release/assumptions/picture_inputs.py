@@ -1,7 +1,9 @@
 """How pictures are assumed to become what a model takes.
 
 The range of a quantized input tells how pixels were scaled when the model was calibrated: what
-calibration saw reaches over all of it. Of a model that takes floats nothing tells.
+calibration saw reaches over all of it. In 16 bits a range is as wide below 0 as above, so that it
+tells how large values are, and not whether some are below 0. Of a model that takes floats nothing
+tells.
 """
 
 from __future__ import annotations
@@ -61,18 +63,26 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     if known is None:
         return "unit", "the compressed model takes floats, so nothing tells", False
     held = f"its input holds {significant(known.low)} to {significant(known.high)}"
-    wide = known.high - known.low
+    wide, symmetric = known.high - known.low, known.steps == _STEPS_OF_16_BITS
     off = {
         name: max(abs(known.low - low), abs(known.high - high)) / wide
         for name in ("unit", "signed", "raw", "imagenet")
-        for low, high in [_ends(name)]
+        for low, high in [_ends(name, symmetric=symmetric)]
     }
-    best = min(off, key=lambda name: off[name])
+    best, *others = sorted(off, key=lambda name: off[name])
     if off[best] > _NEAR:
         return "unit", f"{held}, which is that of no preset", False
+    if alike := [name for name in others if off[name] == off[best]]:
+        also = " or ".join(f'"{name}"' for name in alike)
+        return best, f"{held} in 16 bits, by which it may as well be {also}", False
     return best, held, True
 
 
-def _ends(name: str) -> tuple[float, float]:
+_STEPS_OF_16_BITS: Final = 2**16 - 1
+
+
+def _ends(name: str, *, symmetric: bool) -> tuple[float, float]:
     values = PRESETS[name].table(3)  # what has no mean of its own for a channel has one for all
-    return float(values.min()), float(values.max())
+    low, high = float(values.min()), float(values.max())
+    most = max(-low, high)
+    return (-most, most) if symmetric else (low, high)
