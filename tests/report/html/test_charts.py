@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from documents import REPLAY, Document
+from documents import REPLAY, Document, run_document
 from edgeflare.pages.chart import COLOURS, Chart, inline_svg, page_style
 from edgeflare.report.html.charts import charts_of
 from edgeflare.run.run_document import from_json
@@ -93,6 +93,18 @@ def test_success_is_a_share_of_the_seeds_that_were_searched(document: Document) 
     assert chart.words.startswith("50% of the seeds led to a finding")
     assert "at most 30 queries" in chart.words
     assert chart.rows == (("25%", "30", "1"), ("50%", "50", "1"))
+
+
+@pytest.mark.parametrize(("found", "seeds", "last"), [(7, 25, "28%"), (18, 20, "90%")])
+def test_rounding_takes_no_seed_more_than_led_to_a_finding(
+    found: int, seeds: int, last: str
+) -> None:
+    """7 / 25 · 25 is a little more than 7."""
+    queries = [{"seed_id": n, "queries": n + 1, "device_queries": 1} for n in range(found)]
+    totals = {"seeds": seeds, "searched": seeds, "findings": found}
+    document = run_document(totals=totals, findings=queries)
+    chart = {chart.title: chart for chart in charts_of(document)}["Success against queries"]
+    assert chart.rows[-1] == (last, f"{found}", "1")
 
 
 def test_the_shares_of_the_operators_come_to_one(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from matplotlib.ticker import (
@@ -85,9 +85,13 @@ def _success(document: RunDocument) -> Chart:
     return finish("Success against queries", figure, words, header, rows)
 
 
+_ROUNDING: Final = 1e-6
+"""What a share of the seeds, times the seeds, may be above the whole number that it is."""
+
+
 def _at(spent: Any, rank: float) -> float:
-    """Return what the seed of a rank had spent."""
-    return float(spent[max(0, int(np.ceil(rank)) - 1)])
+    """Return what the seed of a rank had spent; a rank is a whole number but for rounding."""
+    return float(spent[max(1, int(np.ceil(rank - _ROUNDING))) - 1])
 
 
 def _queries(document: RunDocument) -> Chart:
