@@ -155,7 +155,7 @@ def reader_of(task: Task, original: bytes, inputs: Real) -> ModelReader:
 def planted(pair: TriedPair, kind: str, rng: np.random.Generator) -> Iterator[QuantizationFault]:
     """Yield files with a layer that is quantized coarsely in one way, in an order that is drawn."""
     network = Network(pair.compressed, pair.original)
-    if kind == "one scale for unlike channels":
+    if kind == "one-scale-for-unlike-channels":
         layers = network.layers
         for at in rng.permutation(len(layers)):
             if (fault := _one_scale(network, layers[int(at)])) is not None:
@@ -164,8 +164,8 @@ def planted(pair: TriedPair, kind: str, rng: np.random.Generator) -> Iterator[Qu
     groups = tied_tensors(network.graph)
     for at in rng.permutation(len(groups)):
         group = groups[int(at)]
-        if kind != "one scale for unlike things":
-            amount = 4.0 if kind == "range too wide" else 0.25
+        if kind != "one-scale-for-unlike-things":
+            amount = 4.0 if kind == "range-too-wide" else 0.25
             yield with_range(network, group, scaled_range(network, group, amount), kind, amount)
             continue
         own = network.graph.tensors[group.sources[0]]
@@ -179,10 +179,10 @@ def planted(pair: TriedPair, kind: str, rng: np.random.Generator) -> Iterator[Qu
 
 
 KINDS = (
-    "range too wide",
+    "range-too-wide",
     "saturated",
-    "one scale for unlike channels",
-    "one scale for unlike things",
+    "one-scale-for-unlike-channels",
+    "one-scale-for-unlike-things",
 )
 
 
@@ -209,7 +209,7 @@ def _one_scale(network: Network, layer: MatchedLayer) -> QuantizationFault | Non
 
     content = edited(network.content, change)
     ratio = step / float(np.median(weights.scales))
-    return QuantizationFault("one scale for unlike channels", layer.operator, ratio, content)
+    return QuantizationFault("one-scale-for-unlike-channels", layer.operator, ratio, content)
 
 
 def healthy(pair: TriedPair, rng: np.random.Generator) -> Iterator[tuple[str, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -207,3 +207,46 @@ def test_descriptions_speak_of_json() -> None:
             name,
             key,
         )
+
+
+OTHERS_NAMES = {"NaN", "MEAN", "QUANTIZE"}
+"""Values that are names of another standard: of floating point, and operators of TFLite."""
+
+
+def choices(part: object) -> Iterator[object]:
+    """Each value that a schema names for a key."""
+    if isinstance(part, dict):
+        yield from part.get("enum", ())
+        for inner in part.values():
+            yield from choices(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from choices(inner)
+
+
+def test_a_value_that_is_one_of_several_is_lower_case_words_with_hyphens() -> None:
+    found = {value for _, text in schemas() for value in choices(json.loads(text))}
+    assert found > OTHERS_NAMES
+    wrong = {
+        value
+        for value in found - OTHERS_NAMES - {None}
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", str(value))
+    }
+    assert not wrong
+
+
+def test_what_stops_a_command_or_becomes_of_a_gate_has_one_word_in_all_documents() -> None:
+    found: dict[str, set[object]] = {"stopped_by": set(), "gates": set()}
+    for name, key, value in keys():
+        if key == "stopped_by":
+            found["stopped_by"] |= set(choices(value))
+        if key == "state" and name in ("CheckGate", "DescribedGate"):
+            found["gates"] |= set(choices(value))
+    assert found == {
+        "gates": {"pass", "fail", "open", "not-checked"},
+        "stopped_by": {
+            *("interrupt", "sigterm", "killed", "infrastructure", "error", "merge", "screening"),
+            *("time-limit", "total-time", "device-queries", "precision", "gates", "all-items"),
+            *("models", "nothing-left", None),
+        },
+    }

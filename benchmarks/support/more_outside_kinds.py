@@ -47,7 +47,7 @@ def _known(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "accepted.toml").write_text(
         '[[accepted]]\noperator = "ADD"\ntype = "float32"\nverdict = "device"\n'
-        'symptom = "wrong values"\n'
+        'symptom = "wrong-values"\n'
         'condition = []\nreason = "known"\n'
     )
 

@@ -255,7 +255,7 @@ class EdgeFlare:
         gates: Sequence[str] = (),
         gates_file: str | Path | None = None,
         strict: bool = False,
-        budget: float = 300.0,
+        time_limit: float = 300.0,
         trust: bool = False,
     ) -> CheckResult:
         """Say whether the compressed model of a pair may ship; see `edgeflare check`.
@@ -267,7 +267,7 @@ class EdgeFlare:
             gates: other limits than those of the pair, such as "accuracy-drop<0.02".
             gates_file: a .toml file with a table [gates], such as one of your team.
             strict: let nothing ship before each gate is decided by its interval.
-            budget: seconds that it may take.
+            time_limit: seconds that it may take.
             trust: trust a Python function that the pair names as its original, and profiles in
                 `./device_profiles`.
 
@@ -289,7 +289,7 @@ class EdgeFlare:
                 gates=gates,
                 gates_file=gates_file,
                 strict=strict,
-                budget=budget,
+                time_limit=time_limit,
                 near=False,
                 out=self._next_folder(),
                 overwrite=True,

@@ -311,7 +311,7 @@ def assert_gates_hold(result: SurveyResult) -> None:
     document = result.document
     if not document.gates:
         raise UserError('the survey had no gates: give some, such as gates=("rate<0.01",)')
-    failed = [gate for gate in document.gates if gate.state != "held"]
+    failed = [gate for gate in document.gates if gate.state != "pass"]
     if failed:
         lines = [f"gate {gate_sentence(gate)}{next_arguments(document, gate)}" for gate in failed]
         lines += [document.sentence, f"the run: {result.path}"]

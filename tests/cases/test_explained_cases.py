@@ -134,8 +134,8 @@ def test_where_the_error_of_the_margin_is_not_known_nothing_is_called_healthy(
 def test_one_scale_for_channels_of_unlike_size(tmp_path: Path) -> None:
     case = copied_case("per_tensor_depthwise", tmp_path)
     assert named(localized(case, "compressed.tflite")) == [
-        ("DEPTHWISE_CONV_2D", 1, "weights", "one scale for unlike channels"),
-        ("CONV_2D", 2, "weights", "one scale for unlike channels"),
+        ("DEPTHWISE_CONV_2D", 1, "weights", "one-scale-for-unlike-channels"),
+        ("CONV_2D", 2, "weights", "one-scale-for-unlike-channels"),
     ]
 
 
@@ -185,7 +185,7 @@ def test_one_scale_for_boxes_and_scores(tmp_path: Path) -> None:
     for error in of_run(pair, "compressed.tflite", "decode.py:decode"):
         (coarse,) = error["coarse"]
         assert (coarse["operator_index"], coarse["name"]) == (7, "QUANTIZE")
-        assert coarse["kind"] == "one scale for unlike things"
+        assert coarse["kind"] == "one-scale-for-unlike-things"
         assert "CONCATENATION" in coarse["why"]
         assert "which leaves 2 levels" in coarse["why"]
         (row,) = (one for one in error["layers"] if one["operator_index"] == 7)

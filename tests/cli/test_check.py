@@ -292,7 +292,7 @@ def test_layers_on_drawn_inputs_that_were_cut_off_are_looked_into_anew(
     assert before.figures.layers is not None
     one = msgspec.structs.replace(before.figures.layers, inputs=1)
     figures = msgspec.structs.replace(before.figures, layers=one, cut=("device emulated-xnnpack",))
-    cut = msgspec.structs.replace(before, figures=figures, stopped_by="budget")
+    cut = msgspec.structs.replace(before, figures=figures, stopped_by="time-limit")
     write_atomically(out / "check.json", check_bytes(cut))
     assert call_here("check", *ALONE, "--out", out, "--resume").code == 0
     assert document(out).figures == before.figures
@@ -306,7 +306,7 @@ def test_operators_that_there_was_no_time_for_are_tried_when_it_goes_on(
         patch.setattr(measurement_phases, "_OPERATORS_LEAST", 1e9)
         assert call_here(*given).code == 0
     cut = document(tmp_path / "out")
-    assert (cut.stopped_by, cut.figures.cut) == ("budget", ("operators on emulated-builtin",))
+    assert (cut.stopped_by, cut.figures.cut) == ("time-limit", ("operators on emulated-builtin",))
     assert call_here(*given, "--resume").code == 0
     found = document(tmp_path / "out")
     assert (found.stopped_by, found.figures.cut) == (None, ())
@@ -323,7 +323,7 @@ def test_what_was_cut_off_in_its_last_step_is_done_anew(checked: Path, tmp_path:
     figures = msgspec.structs.replace(
         before.figures, devices=(device,), cut=("answers of emulated-builtin",)
     )
-    cut = msgspec.structs.replace(before, figures=figures, stopped_by="budget")
+    cut = msgspec.structs.replace(before, figures=figures, stopped_by="time-limit")
     write_atomically(out / "check.json", check_bytes(cut))
     assert call_here("check", EXAMPLE, *FEW, "--resume", "--out", out).code == 0
     found = document(out)
@@ -377,10 +377,10 @@ def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     out = tmp_path / "out"
     now = iter(range(0, 100_000, 30))
     monkeypatch.setattr("edgeflare.release.pair_check.time.monotonic", lambda: float(next(now)))
-    said = call_here("check", EXAMPLE, "--budget", "40s", "--out", out)
+    said = call_here("check", EXAMPLE, "--time-limit", "40s", "--out", out)
     assert said.code == 1, said.err
     found = document(out)
-    assert (found.verdict, found.stopped_by) == ("undecided", "budget")
+    assert (found.verdict, found.stopped_by) == ("undecided", "time-limit")
     assert "This is not all" in said.out
 
 
@@ -388,7 +388,7 @@ def test_so_many_of_a_large_set_are_taken_and_may_be_too_few_to_decide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("edgeflare.release.pair_check.MOST_INPUTS", 5)
-    few = ("--budget", "60s", "--out", tmp_path / "out")
+    few = ("--time-limit", "60s", "--out", tmp_path / "out")
     said = call_here("check", EXAMPLE, *few, "--undecided", "pass")
     assert said.code == 0, said.err
     assert "Undecided. 5 inputs cannot decide anything" in said.out
@@ -424,7 +424,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         ((*MODELS, "--original", MODELS[0]), "a model is named twice"),
         ((EXAMPLE, "--undecided", "maybe"), "say fail or pass"),
         ((EXAMPLE, "--resume"), "has to know the folder: add --out DIR"),
-        ((EXAMPLE, "--budget", "soon"), "expected a time above 0"),
+        ((EXAMPLE, "--time-limit", "soon"), "expected a time above 0"),
         ((*MODELS,), "--inputs"),
         ((*MODELS, "--inputs", "nowhere"), "there are no inputs at nowhere"),
         ((*MODELS, "--inputs", MODELS[0]), "give an .npz of arrays, or a folder of pictures"),
@@ -444,7 +444,7 @@ class TestComparison:
         """Return a check that lost a class, decided one gate, and left another unchecked."""
         out = tmp_path / "later"
         found = document(checked)
-        ends = {"class-loss": "fail", "accuracy-drop": "pass", "net-harm": "not checked"}
+        ends = {"class-loss": "fail", "accuracy-drop": "pass", "net-harm": "not-checked"}
         gates = tuple(
             msgspec.structs.replace(one, state=ends.get(one.name, one.state)) for one in found.gates
         )
@@ -512,11 +512,11 @@ class TestGoingOn:
         with monkeypatch.context() as patch:
             now = iter(range(0, 100_000, 30))
             patch.setattr("edgeflare.release.pair_check.time.monotonic", lambda: float(next(now)))
-            assert call_here("check", EXAMPLE, *FEW, "--budget", "200s", "--out", out).code == 1
+            assert call_here("check", EXAMPLE, *FEW, "--time-limit", "200s", "--out", out).code == 1
         found = document(out)
-        assert (found.verdict, found.stopped_by) == ("undecided", "budget")
+        assert (found.verdict, found.stopped_by) == ("undecided", "time-limit")
         assert "answers of emulated-builtin" in found.figures.cut
-        again = ("--budget", "199s", "--resume", "--out", out)
+        again = ("--time-limit", "199s", "--resume", "--out", out)
         said = call_here("check", EXAMPLE, *FEW, *again)
         assert said.code == 0, said.out
         found = document(out)
@@ -676,7 +676,7 @@ class TestMending:
     def test_a_check_goes_on_with_a_repair(self, faulty: Path, tmp_path: Path) -> None:
         pytest.importorskip("litert_quantizer")
         out = tmp_path / "out"
-        few = ("--limit", "60", "--no-inputs", "--budget", "1h")
+        few = ("--limit", "60", "--no-inputs", "--time-limit", "1h")
         given = ("check", faulty, "--device", "emulated-xnnpack", *few, "--out", out)
         assert call_here(*given).code == 1
         before, measured = section("mend", out), document(out).figures
@@ -685,7 +685,7 @@ class TestMending:
         assert not any(one.answers for one in changed)
         assert not (out / "inputs").exists()
         assert not re.search(r"<im(g|age)\b", (out / "check.html").read_text())
-        assert (before.state, measured.mendable) == ("not checked", True)
+        assert (before.state, measured.mendable) == ("not-checked", True)
         assert before.command.endswith("--mend")
         assert document(out).next_step.endswith("; or see with --mend what a repair gives")
 
@@ -716,7 +716,7 @@ class TestMending:
         out = tmp_path / "out"
         assert call_here("check", faulty, *FEWER, "--mend", "--out", out).code == 1
         found = section("mend", out)
-        assert (found.state, found.command) == ("not checked", "")
+        assert (found.state, found.command) == ("not-checked", "")
         assert "has 20 seeds, and a repair needs at least 50" in found.sentence
         assert "--mend" not in document(out).next_step
 

@@ -156,7 +156,7 @@ def test_what_micro_computes_wrongly_is_found_exported_and_tried_again(tmp_path:
     document = document_of(run, "conform.json")
     assert document["device"]["runtime"] == "tflite-micro"
     counted = [one for one in document["findings"] if one["counted"]]
-    assert [(one["operator"], one["symptom"]) for one in counted] == [("RELU6", "wrong values")]
+    assert [(one["operator"], one["symptom"]) for one in counted] == [("RELU6", "wrong-values")]
     (refused,) = [one for one in document["refused"] if one["operator"] == "GELU"]
     assert refused["always"]
     assert refused["message"] == "TFLite Micro has no operator GELU"
@@ -180,7 +180,7 @@ def test_the_gpu_is_wrong_in_pointwise_convolutions_with_a_stride(tmp_path: Path
     document = document_of(run, "conform.json")
     assert "SwiftShader" in document["device"]["adapter"]
     wrong = [
-        one for one in document["findings"] if one["counted"] and one["symptom"] == "wrong values"
+        one for one in document["findings"] if one["counted"] and one["symptom"] == "wrong-values"
     ]
     assert wrong
     smallest = [one["smallest"]["operators"][0]["settings"] for one in wrong]

@@ -169,5 +169,5 @@ def test_a_slip_is_corrected_with_the_line(
 
 def test_a_dry_run_says_how_many_inferences_an_input_is(anomaly: Path) -> None:
     said = " ".join(completed("search", anomaly, *DEVICE, "--dry-run").out.split())
-    assert "windows (length 5, hop 2)" in said
+    assert "windows (length 5, step 2)" in said
     assert f"{WINDOWS} windows in an input, an inference each" in said

@@ -177,7 +177,7 @@ def test_a_name_of_a_file_has_to_stand_for_what_it_stood_for(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("gate", "code", "state"), [("rate<0.9 under noise", 0, "held"), ("rate<0.009", 1, "undecided")]
+    ("gate", "code", "state"), [("rate<0.9 under noise", 0, "pass"), ("rate<0.009", 1, "open")]
 )
 def test_a_gate_decides_the_exit_code_and_is_read_of_the_journal(
     gate: str, code: int, state: str, tmp_path: Path
@@ -189,7 +189,7 @@ def test_a_gate_decides_the_exit_code_and_is_read_of_the_journal(
     written = document_of(tmp_path / "run", "survey.json")
     (outcome,) = written["gates"]
     assert outcome["state"] == state
-    assert (f"exit code 1: {gate} is {state}" in said.out) == (code == 1)
+    assert (f"exit code 1: {gate} is undecided" in said.out) == (code == 1)
     (tmp_path / "run" / "survey.json").unlink()
     assert json.loads(call_here("report", tmp_path / "run", "--json").out) == written
 
@@ -202,7 +202,7 @@ def test_an_undecided_gate_is_decided_by_more_queries(tmp_path: Path) -> None:
     assert "".join(goes_on.split()) in said
     completed(*SURVEY[:6], "--device-queries", "300", *run, "--resume")
     survey = document_of(tmp_path / "run", "survey.json")
-    assert (survey["gates"][0]["state"], survey["asked"] > 20) == ("held", True)
+    assert (survey["gates"][0]["state"], survey["asked"] > 20) == ("pass", True)
     (earlier,) = survey["plan"]["earlier"]
     assert (earlier["device_queries"], earlier["asked"]) == (20, 20)
     assert earlier["ended"] == "device-queries"

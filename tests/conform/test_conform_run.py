@@ -149,7 +149,7 @@ def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path:
     hanging = PlantedFault("SUM", failure="hang")
     arms = faulty_arms(hanging)
     document = ended(tmp_path / "run", arms, (SUM,), models=None, time_limit_seconds=3600.0)
-    assert document["stopped_by"] == "nothing left"
+    assert document["stopped_by"] == "nothing-left"
     assert document["models"] == document["cells"][0]["verdicts"]["hang"]
     again = ended(
         tmp_path / "run", faulty_arms(hanging), (SUM,), models=None, time_limit_seconds=3600.0
@@ -227,7 +227,7 @@ def test_graphs_are_drawn_until_the_limit_where_shrinking_takes_less(
     arms = (SlowArm(), ExactArm("xnnpack"))
     asked: dict[str, Any] = {"models": None, "time_limit_seconds": 2000.0, "graphs": "only"}
     document = ended(tmp_path / "run", arms, (ADD, SUM), **asked)
-    assert document["stopped_by"] == "time"
+    assert document["stopped_by"] == "time-limit"
     assert document["seconds"] > 0.9 * 2000.0
 
 

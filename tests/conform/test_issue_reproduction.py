@@ -51,7 +51,7 @@ class _Negating(ExactArm):
 def test_a_probe_shows_where_a_graph_is_wrong_and_its_operators_are_right() -> None:
     probe = GraphProbe((SQUARED, ProbedOperator("ABS", "float32", {}, ("0",))), ("0", "1"))
     assert [node.inputs for node in probed_graph(probe).graph.nodes] == [(0, 0), (1,)]
-    issue = KnownIssue("is negative", symptoms=("wrong values",), graph=probe)
+    issue = KnownIssue("is negative", symptoms=("wrong-values",), graph=probe)
     assert probed_issues([issue], _Negating())[0].outcome == "shows"
     assert probed_issues([issue], ExactArm())[0].outcome == "right"
 
@@ -64,7 +64,7 @@ def test_a_graph_is_judged_in_the_order_of_invocations_in_which_it_was_found() -
     other = invocation_told(["a constant is read by several", "invoked in another order"])
     assert other == "in another order"
     assert judged_on(rising, _Remembering()).verdict == "right"
-    assert judged_on(rising, _Remembering(), other).symptom == "wrong values"
+    assert judged_on(rising, _Remembering(), other).symptom == "wrong-values"
     assert judged_on(rising, ExactArm(), other).verdict == "right"
 
 
@@ -90,7 +90,7 @@ class _InLastTurn(ExactArm):
 def test_a_probe_is_invoked_as_its_issue_is_wired() -> None:
     probe = GraphProbe((SQUARED,), ("0",))
     for wired in ("invoked in two shapes in turn", "invoked by two signatures in turn"):
-        issue = KnownIssue("keeps", symptoms=("wrong values",), wired=(wired,), graph=probe)
+        issue = KnownIssue("keeps", symptoms=("wrong-values",), wired=(wired,), graph=probe)
         assert probed_issues([issue], _Settled())[0].outcome == "shows"
         assert probed_issues([issue], ExactArm())[0].outcome == "right"
         assert probed_issues([replace(issue, wired=())], _Settled())[0].outcome == "right"

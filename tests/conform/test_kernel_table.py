@@ -31,8 +31,12 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "kernels"
 
 
 def column(kernels: str, version: str) -> KernelColumn:
-    name, runtime = f"{kernels}@{version}", f"ai-edge-litert {version}"
-    return KernelColumn(name=name, kernels=kernels, runtime=runtime)
+    return KernelColumn(
+        name=f"{kernels}@{version}",
+        kernels=kernels,
+        runtime="ai-edge-litert",
+        runtime_version=version,
+    )
 
 
 @pytest.fixture(scope="module")

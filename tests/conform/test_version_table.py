@@ -57,16 +57,16 @@ def test_since_which_version(outcomes: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("said", "outcome"),
     [
-        (KernelJudgement("device", "wrong values"), "wrong"),
+        (KernelJudgement("device", "wrong-values"), "wrong"),
         (KernelJudgement("shared", "biased"), "otherwise"),
-        (KernelJudgement("undefined", "not finite"), "right"),
+        (KernelJudgement("undefined", "not-finite"), "right"),
         (KernelJudgement("crash", "crash"), "crash"),
         (KernelJudgement("refused", "refused"), "refused"),
         (KernelJudgement("rounding"), "right"),
     ],
 )
 def test_what_became_of_a_finding(said: KernelJudgement, outcome: VersionOutcome) -> None:
-    assert outcome_of(said, "wrong values") == outcome
+    assert outcome_of(said, "wrong-values") == outcome
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_one_run_does_not_show_is_not_called_right(
     hidden = replace(stored, finding=finding_entry(**changed))
     table = version_document([hidden], [sound])
     (row,) = table.findings
-    assert row.kernels == {sound.name: "not tried"}
+    assert row.kernels == {sound.name: "not-tried"}
     assert row.since == {"builtin": "not tried"}
     assert failing_still(constructed_conformance([hidden.finding]), table) == [hidden.finding]
 

@@ -486,5 +486,5 @@ def test_a_unit_that_nothing_can_do_is_given_up_and_the_others_are_done(
     with pytest.raises(InfrastructureError, match=r"unit-0000 (was lost 6|failed 4) times") as said:
         runs.run(units_of(80, 1))
     assert "killed" in str(said.value) if lost else "out of memory" in str(said.value)
-    assert Counter(unit.status for unit in runs.state.units) == {"done": 79, "given up": 1}
+    assert Counter(unit.status for unit in runs.state.units) == {"done": 79, "given-up": 1}
     assert "1 given up" in runs.state.summary()

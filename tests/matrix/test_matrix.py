@@ -184,7 +184,7 @@ def conformed(
         "type": "int8",
         "verdicts": {},
         "rounding": None,
-        "rounding_unit": "",
+        "rounding_unit": None,
     }
     document = constructed_conformance(
         findings,

@@ -463,7 +463,7 @@ def test_a_plain_name_stands_for_the_table_that_holds_it(written: Written) -> No
     ("text", "line"),
     [
         (
-            "[inputs.x]\ndomain = 'array'\nwindows = {length = 8, hop = 4}\n",
+            "[inputs.x]\ndomain = 'array'\nwindows = {length = 8, step = 4}\n",
             "write above the tables frames = N",
         ),
         ("[inputs.x]\ndomain = 'array'\nwindows = 8\n", "write [inputs.x.windows] above its keys"),

@@ -103,7 +103,7 @@ def test_the_example_comes_with_the_wheel_and_its_first_command_says_a_verdict(
     assert not (tmp_path / "example" / "__pycache__").exists()  # pip compiles what it installs
     command = shlex.split(said.splitlines()[-1])
     assert command[:3] == ["edgeflare", "check", "example"]
-    quick = ("--budget", "5s", "--out", "verdict", "--quiet")
+    quick = ("--time-limit", "5s", "--out", "verdict", "--quiet")
     # What can be decided in 5 s depends on the machine; that a verdict is said does not.
     run(installed / "edgeflare", *command[1:], *quick, cwd=tmp_path, codes=(0, 1))
     assert json.loads((tmp_path / "verdict" / "check.json").read_text())["verdict"]

@@ -64,5 +64,5 @@ def test_what_is_no_gate_is_refused(tmp_path: Path) -> None:
     edgeflare = EdgeFlare(["emulated-xnnpack"], tmp_path / "run")
     with pytest.raises(UserError, match="there is no gate 'harm'"):
         edgeflare.check(EXAMPLE, gates=["harm<1"])
-    with pytest.raises(UserError, match="budget"):
-        edgeflare.check(EXAMPLE, budget=0.0)
+    with pytest.raises(UserError, match="time_limit=0"):
+        edgeflare.check(EXAMPLE, time_limit=0.0)

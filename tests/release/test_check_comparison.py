@@ -25,6 +25,8 @@ def test_figures_that_no_gate_is_about_have_a_row_where_a_check_has_them() -> No
         compressed=TIME,
         original=None,
         ratio=None,
+        ratio_low=None,
+        ratio_high=None,
         worker_bytes=None,
         arena_bytes=None,
     )

@@ -142,7 +142,7 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "failures",
             "The compressed file puts out NaN or infinity on 9",
         ),
-        (figures(file=file_figures(fault("unread input"))), "file", "Something is wrong"),
+        (figures(file=file_figures(fault("unread-input"))), "file", "Something is wrong"),
         (figures(layers=layer_figures(fault("overflow"))), "file", "Something is wrong"),
         (figures(decisions=HARM, file=file_figures(fault("options"))), "file", "omething"),
         (
@@ -164,9 +164,9 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "classes are the original's in another",
         ),
         (figures(decisions=HARM, reading=READING), "preprocessing", "channels in reverse order"),
-        (figures(decisions=HARM, layers=layer_figures(fault("input range"))), "range", "omething"),
+        (figures(decisions=HARM, layers=layer_figures(fault("input-range"))), "range", "omething"),
         (
-            figures(decisions=HARM, layers=layer_figures(fault("cut off", "it (saturated)"))),
+            figures(decisions=HARM, layers=layer_figures(fault("cut-off", "it (saturated)"))),
             "range",
             "It (saturated)",
         ),
@@ -242,8 +242,8 @@ ALL = figures(
     ),
     kernels=kernels(stages=STAGES, changes=changes(60)),
     reading=READING,
-    file=file_figures(fault("unread input")),
-    layers=layer_figures(fault("input range"), fault("coarse")),
+    file=file_figures(fault("unread-input")),
+    layers=layer_figures(fault("input-range"), fault("coarse")),
 )
 
 
@@ -285,7 +285,7 @@ def test_a_further_device_that_answered_few_inputs_decides_nothing() -> None:
         "undecided",
         "9 inputs cannot decide anything",
     )
-    assert found.next == "go on with --resume, and a larger --budget"
+    assert found.next == "go on with --resume, and a longer --time-limit"
     some = (first, structs.replace(first, decisions=structs.replace(its, inputs=40)))
     found = judged(structs.replace(figures(), devices=some))
     assert found.sentence.startswith("As far as 40 inputs tell")
@@ -437,7 +437,7 @@ class TestNotAllIsKnown:
         assert "other refuses the model: no operator DENSIFY" in found.sentence
 
     def test_a_fault_is_one_whatever_else_is_not_known(self) -> None:
-        known = figures(file=file_figures(fault("unread input")), cut=("the check", "layers"))
+        known = figures(file=file_figures(fault("unread-input")), cut=("the check", "layers"))
         assert judged(known).name == "do-not-ship"
 
     def test_the_layers_were_not_looked_into(self) -> None:

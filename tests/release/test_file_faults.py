@@ -62,9 +62,9 @@ def kinds(computed: tuple[float, int], made: tuple[float, int]) -> list[str]:
     ("computed", "made", "expected"),
     [
         ((ROUNDED, -1), (ROUNDED, -1), []),  # of an exporter that computed the same scale twice
-        ((0.02, 0), (0.02, 0), ["state scale"]),
-        (FAR, FAR, ["raw state"]),
-        (FAR, GOING_IN, ["copied scale"]),
+        ((0.02, 0), (0.02, 0), ["state-scale"]),
+        (FAR, FAR, ["raw-state"]),
+        (FAR, GOING_IN, ["copied-scale"]),
     ],
 )
 def test_what_reads_numbers_otherwise_is_a_fault(

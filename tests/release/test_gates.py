@@ -74,7 +74,7 @@ def test_a_limit_of_whole_inputs_is_no_more_by_rounding() -> None:
 
 def test_conditions_that_the_original_does_not_bear_decide_nothing() -> None:
     ruined = field_figures()
-    assert judged(figures(field=ruined), "field-loss").state == "not checked"
+    assert judged(figures(field=ruined), "field-loss").state == "not-checked"
 
 
 def test_a_share_of_right_decisions_is_one_of_the_labelled_inputs() -> None:
@@ -119,7 +119,7 @@ def test_a_class_is_lost_beyond_five_points() -> None:
 def test_without_labels_nobody_knows_the_accuracy() -> None:
     known = decisions(labelled=0, right={})
     found = judged(figures(decisions=known), "accuracy-drop")
-    assert (found.state, found.sentence) == ("not checked", "no input has a label")
+    assert (found.state, found.sentence) == ("not-checked", "no input has a label")
     alone = decisions(right={Arm.TWIN: 1, Arm.DEVICE: 1}, by_file=None)
     assert judged(figures(decisions=alone), "net-harm").sentence == "there is no original"
 
@@ -136,7 +136,7 @@ class TestFaults:
         assert judged(known, "faults").state == "fail"
 
     def test_an_unread_input_counts_in_any_case(self) -> None:
-        unread = file_figures(fault("unread input"))
+        unread = file_figures(fault("unread-input"))
         assert judged(figures(file=unread), "faults").state == "fail"
 
     def test_harm_that_kernels_do_is_none_of_the_file(self) -> None:
@@ -165,7 +165,7 @@ class TestFaults:
         assert not counted_faults(figures(layers=coarse, decisions=decisions(by_file=both_ways)))
 
     def test_what_was_not_seen_is_not_checked(self) -> None:
-        assert judged(figures(file=None, layers=None), "faults").state == "not checked"
+        assert judged(figures(file=None, layers=None), "faults").state == "not-checked"
 
 
 def test_the_user_limits_take_the_place_of_the_others() -> None:

@@ -40,7 +40,7 @@ def test_an_operator_that_is_wrong_as_it_stands_is_named(
         found = operator_figures(device, wrong, out, 15.0, Interrupt())
         assert (found.run, found.operators, found.tried) == ("conform", 1, 1)
         first = found.faults[0]
-        assert (first.layers, first.symptom) == (("ADD (operator 0)",), "wrong values")
+        assert (first.layers, first.symptom) == (("ADD (operator 0)",), "wrong-values")
         assert call_here("report", out).code == 0
         near = addition(tmp_path / "near.tflite", 1.0)
         again = operator_figures(device, near, out, 15.0, Interrupt())

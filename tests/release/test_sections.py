@@ -115,13 +115,13 @@ def test_a_fault_that_counts_is_said_before_one_that_shows_in_no_decision() -> N
     ("found", "state", "said"),
     [
         (figures(), "pass", "there is nothing to mend"),
-        (figures(kernels=kernels(changes=changes(60))), "not checked", "no number in the file"),
-        (figures(decisions=HARM, mendable=True), "not checked", "is tried with --mend"),
-        (figures(decisions=HARM, missing={"mend": "too few"}), "not checked", "too few"),
+        (figures(kernels=kernels(changes=changes(60))), "not-checked", "no number in the file"),
+        (figures(decisions=HARM, mendable=True), "not-checked", "is tried with --mend"),
+        (figures(decisions=HARM, missing={"mend": "too few"}), "not-checked", "too few"),
         (
             figures(decisions=HARM, mendable=True, cut=("mend",)),
-            "not checked",
-            "give a larger --budget",
+            "not-checked",
+            "give a longer --time-limit",
         ),
     ],
 )

@@ -120,7 +120,7 @@ COARSE = replace(
     most=None,
     coarse=(
         coarse_layer(LayerName(-1, "INPUT", "image"), "output", "saturated", "so it is", 0.6),
-        coarse_layer(DENSE, "weights", "range too wide", "so it is", 0.3),
+        coarse_layer(DENSE, "weights", "range-too-wide", "so it is", 0.3),
     ),
 )
 

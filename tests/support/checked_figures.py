@@ -172,7 +172,7 @@ def operator_fault(*places: int, operator: str = "MUL", issue: str = "") -> Oper
         number=1,
         operator=operator,
         type="float32",
-        symptom="wrong values",
+        symptom="wrong-values",
         condition=("size > 4",),
         places=places,
         issue=issue,

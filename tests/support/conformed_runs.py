@@ -112,7 +112,7 @@ def finding_fields(number: int = 1, **changed: Any) -> dict[str, Any]:
         "operator": "ADD",
         "type": "uint8",
         "verdict": "device",
-        "symptom": "wrong values",
+        "symptom": "wrong-values",
         "condition": ["size ≥ 8", "sum_ratio_log2 ≥ 7"],
         "arrangement": [],
         "counted": True,
@@ -171,7 +171,11 @@ def conformance_fields(
             "model": None,
         },
         "device": BOARD.to_json(),
-        "host": {"runtime": "ai-edge-litert 2.3.0", "kernels": ["xnnpack", "builtin", "reference"]},
+        "host": {
+            "runtime": "ai-edge-litert",
+            "runtime_version": "2.3.0",
+            "kernels": ["xnnpack", "builtin", "reference"],
+        },
         "model": None,
         "stopped_by": "models",
         "seconds": 12.5,
@@ -208,7 +212,7 @@ def _plain(node: DraftNode) -> list[dict[str, Any]]:
 
 
 def _cell(operator: str, type_: str, verdicts: dict[str, int]) -> dict[str, Any]:
-    figures = {"verdicts": verdicts, "rounding": None, "rounding_unit": ""}
+    figures = {"verdicts": verdicts, "rounding": None, "rounding_unit": None}
     return {"operator": operator, "type": type_, **figures}
 
 
@@ -236,8 +240,8 @@ def run_with_files(folder: Path) -> None:
     said = judged(
         known_operators()["ADD"], "uint8", models[0].graph, models[0].operands, answers[0]
     )
-    assert (said.verdict, said.symptom, said.counted) == ("device", "wrong values", True), said
-    sound = finding_fields(2, verdict="crash", symptom="crash", worst=0.0, unit="", condition=[])
+    assert (said.verdict, said.symptom, said.counted) == ("device", "wrong-values", True), said
+    sound = finding_fields(2, verdict="crash", symptom="crash", worst=0.0, unit=None, condition=[])
     sound["smallest"]["operators"] = _plain(addition(SOUND))
     found = [finding_entry(wrong=list(said.wrong)), msgspec.convert(sound, FoundFault)]
     device = replace(

@@ -268,8 +268,8 @@ def about_survey(**changes: Any) -> AboutSurvey:
         device_queries=420,
         overhead_device_queries=30,
         gates=(
-            gate_entry("rate<0.01", "not held", "the rate is above 1 %"),
-            gate_entry("rate<0.9 under fog", "held", "the rate is below 90 %"),
+            gate_entry("rate<0.01", "fail", "the rate is above 1 %"),
+            gate_entry("rate<0.9 under fog", "pass", "the rate is below 90 %"),
         ),
         findings=(SurveyFinding(seed_id=0, condition="fog", severity=5, strength=0.9),),
         rare=None,

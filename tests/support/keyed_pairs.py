@@ -71,7 +71,7 @@ def write_anomaly_pair(folder: Path, count: int = 60) -> Path:
     text = f"""
 [inputs.sound.windows]
 length = {LENGTH}
-hop = {HOP}
+step = {HOP}
 
 [task]
 name = "threshold"

@@ -52,7 +52,7 @@ class SimulatedFault:
     words: str
     meets: Meets
     rate: float
-    symptom: Symptom = "wrong values"
+    symptom: Symptom = "wrong-values"
 
 
 def observed(

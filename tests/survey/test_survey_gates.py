@@ -165,7 +165,7 @@ def outcome_of(text: str, count: int = ITEMS, **given: Any) -> GateOutcome:
     return gate_outcome(parse_gate(text), facts, design, {}, 0.95)
 
 
-@pytest.mark.parametrize(("rate", "state"), [(0.0, "held"), (0.2, "not held"), (0.05, "undecided")])
+@pytest.mark.parametrize(("rate", "state"), [(0.0, "pass"), (0.2, "fail"), (0.05, "open")])
 def test_a_gate_is_held_not_held_or_undecided(rate: float, state: str) -> None:
     deviates = np.random.default_rng(3).random(ITEMS) < rate
     found = outcome_of("rate<0.05", 700, deviates=deviates, kernel=deviates)
@@ -175,7 +175,7 @@ def test_a_gate_is_held_not_held_or_undecided(rate: float, state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "state"), [("0.0101", "held"), ("0.01", "not held"), ("0.0099", "not held")]
+    ("limit", "state"), [("0.0101", "pass"), ("0.01", "fail"), ("0.0099", "fail")]
 )
 def test_a_gate_is_decided_exactly_where_all_were_asked(limit: str, state: str) -> None:
     deviates = np.arange(ITEMS) % 100 == 0
@@ -194,7 +194,7 @@ def test_an_accuracy_drop_is_that_of_the_device_against_the_original() -> None:
     )
     fog = slice(ITEMS // 2, None)
     assert found.value == pytest.approx(right[fog].mean() - device_right[fog].mean())
-    assert found.state == "held"
+    assert found.state == "pass"
 
 
 def test_without_an_original_a_rate_is_that_of_kernels() -> None:
@@ -203,7 +203,7 @@ def test_without_an_original_a_rate_is_that_of_kernels() -> None:
 
 
 def test_a_gate_about_no_items_is_undecided() -> None:
-    assert outcome_of("accuracy-drop<0.1").state == "undecided"
+    assert outcome_of("accuracy-drop<0.1").state == "open"
 
 
 def test_a_gate_says_how_high_the_rate_in_the_field_may_be() -> None:
@@ -240,7 +240,7 @@ def test_gates_are_decided_once_all_are(calm: SurveyFacts) -> None:
 def test_what_was_drawn_and_not_asked_decides_nothing(calm: SurveyFacts) -> None:
     facts, rounds = answered(calm, 10)
     (outcome,) = JudgedGates((parse_gate("rate<0.05"),)).outcomes(facts, rounds)
-    assert (outcome.state, outcome.asked <= 10) == ("undecided", True)
+    assert (outcome.state, outcome.asked <= 10) == ("open", True)
 
 
 @pytest.mark.parametrize(
@@ -289,10 +289,10 @@ ASKED = "of which the device was asked about"
     ],
 )
 def test_an_outcome_says_its_figures(text: str, figures: tuple[Any, ...], words: str) -> None:
-    outcome = GateOutcome(parse_gate(text), "held", *figures)
+    outcome = GateOutcome(parse_gate(text), "pass", *figures)
     said = described_outcome(outcome, {}, {})
     assert said.sentence == words
-    assert (said.gate, said.state, said.value) == (text, "held", figures[0])
+    assert (said.gate, said.state, said.value) == (text, "pass", figures[0])
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_an_outcome_says_its_figures(text: str, figures: tuple[Any, ...], words:
     ],
 )
 def test_an_outcome_says_what_it_is_about(text: str, says: tuple[Any, ...]) -> None:
-    outcome = GateOutcome(parse_gate(text), "undecided", 0.0, 0.0, 0.1, None, 60, 10)
+    outcome = GateOutcome(parse_gate(text), "open", 0.0, 0.0, 0.1, None, 60, 10)
     said = described_outcome(outcome, {"weather": frozenset({"fog", "dark"})}, {})
     keys = ("measure", "limit", "condition", "conditions", "severity", "group")
     assert tuple(getattr(said, key) for key in keys) == says
@@ -332,14 +332,14 @@ def test_a_gate_about_a_part_of_a_set_says_what_is_left_out() -> None:
     fog, *others = chosen_conditions("image", "weather", (1,))
     assert left_out.keys() == {"weather"}
     assert set(left_out["weather"]) == {one.name for one in (fog, *others)} - {"fog"}
-    outcome = GateOutcome(gate, "held", 0.0, 0.0, 0.1, None, 60, 10)
+    outcome = GateOutcome(gate, "pass", 0.0, 0.0, 0.1, None, 60, 10)
     assert described_outcome(outcome, {}, left_out).left_out == left_out["weather"]
     assert described_outcome(replace(outcome, gate=whole), {}, left_out).left_out == ()
     assert conditions_left_out("image", (gate,), (replace(fog, name="mist"), *others)) == {}
 
 
 PART = changed(
-    gate_entry("rate<0.1 under weather at severity 3", "held", "it is", ["fog", "snow"]),
+    gate_entry("rate<0.1 under weather at severity 3", "pass", "it is", ["fog", "snow"]),
     left_out=("frost",),
 )
 
@@ -365,9 +365,9 @@ def test_every_report_says_that_only_a_part_of_a_set_is_surveyed() -> None:
     ],
 )
 def test_an_undecided_gate_says_what_to_type(ended: str, said: str) -> None:
-    gate = gate_entry("rate<0.1", "undecided", "it is open")
+    gate = gate_entry("rate<0.1", "open", "it is open")
     document = constructed_document(gates=(gate,), stopped_by=ended)
     assert next_step(document, gate).endswith(f"the same command with {said}")
     (check,) = survey_page(document).checks
     assert said in check.words
-    assert next_step(document, changed(gate, state="not held")) == ""
+    assert next_step(document, changed(gate, state="fail")) == ""

@@ -167,7 +167,7 @@ def test_hostile_names_stay_text_and_no_folder_of_this_machine_is_in_it() -> Non
     facts = constructed_facts(conditions=(HOSTILE,), groups=(HOSTILE, "b"))
     document = constructed_document(
         facts,
-        gates=(changed(gate_entry("rate<0.1", "held", HOSTILE), gate=HOSTILE),),
+        gates=(changed(gate_entry("rate<0.1", "pass", HOSTILE), gate=HOSTILE),),
         warnings=(HOSTILE,),
         classes=4 * (HOSTILE,),
         pair=run_pair(name=HOSTILE, fingerprint=HOSTILE),

@@ -224,8 +224,8 @@ def test_of_many_conditions_the_worst_are_listed_and_those_of_gates() -> None:
     assert table.brief_title() == "By condition, the worst 10 of 14"
     assert [row[0] for row in table.rows] == ordered
     assert [row[0] for row in table.listed()] == ordered[:WORST]
-    named = gate_entry(f"rate<0.9 under {ordered[-1]}", "held", "it is")
-    of_a_set = gate_entry("rate<0.9 under weather", "held", "it is", names)
+    named = gate_entry(f"rate<0.9 under {ordered[-1]}", "pass", "it is")
+    of_a_set = gate_entry("rate<0.9 under weather", "pass", "it is", names)
     gated = conditions(constructed_document(facts, gates=(named, of_a_set)))
     assert [row[0] for row in gated.listed()] == [*ordered[:WORST], ordered[-1]]
 
@@ -309,7 +309,7 @@ def test_the_summary_has_the_headline_the_gates_the_tables_and_the_sentence(
 
 
 def test_the_summary_marks_what_is_undecided_and_warns_of_what_was_cut_off_first() -> None:
-    gates = [gate_entry("rate<0.1", "undecided", "too few were asked")]
+    gates = [gate_entry("rate<0.1", "open", "too few were asked")]
     said = summary(constructed_document(gates=tuple(gates), stopped_by="interrupt"))
     assert "\n\n⚠️ sneakers deviates on" in said
     assert "⚠️ rate\\<0.1 is undecided: too few were asked" in said
@@ -414,23 +414,23 @@ GOES_ON = "; the same command with --out RUN --resume and a smaller --precision 
 @pytest.mark.parametrize(
     ("one", "state", "then", "fails"),
     [
-        (gate("accuracy-drop<0.1 under fog at severity 3", "not held"), "not held", "", {"fog"}),
-        (gate("rate<0.1 under fog", "undecided"), "undecided", GOES_ON, {"fog"}),
+        (gate("accuracy-drop<0.1 under fog at severity 3", "fail"), "not held", "", {"fog"}),
+        (gate("rate<0.1 under fog", "open"), "undecided", GOES_ON, {"fog"}),
         (
-            gate("rate<0.1 under weather", "not held", ("dark", "fog")),
+            gate("rate<0.1 under weather", "fail", ("dark", "fog")),
             "not held",
             "",
             {"fog", "dark"},
         ),
-        (gate("rate<0.1 for group seen under fog", "not held"), "not held", "", set()),
+        (gate("rate<0.1 for group seen under fog", "fail"), "not held", "", set()),
     ],
     ids=["a severity", "undecided", "a set", "the name of a group is no condition"],
 )
 def test_conditions_fail_with_a_gate_about_them(
     one: DescribedGate, state: str, then: str, fails: set[str]
 ) -> None:
-    suite = suite_of(constructed_document(gates=(gate("rate<0.9 under fog", "held"), one)))
-    message = f"gate {one.gate} is {state}: it is {state}{then}"
+    suite = suite_of(constructed_document(gates=(gate("rate<0.9 under fog", "pass"), one)))
+    message = f"gate {one.gate} is {state}: it is {one.state}{then}"
     names = {f"gate {one.gate}", *(f"condition {name}" for name in fails)}
     assert failures(suite) == dict.fromkeys(names, message)
     assert suite.attrib["failures"] == str(len(names))

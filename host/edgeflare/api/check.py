@@ -80,7 +80,7 @@ def check(  # noqa: PLR0913 - the options of the command
     gates: str | Sequence[str] = (),
     gates_file: str | PathLike[str] | None = None,
     strict: bool = False,
-    budget: float = 300.0,
+    time_limit: float = 300.0,
     near: bool = True,
     mend: bool = False,
     out: str | PathLike[str] | None = None,
@@ -101,7 +101,7 @@ def check(  # noqa: PLR0913 - the options of the command
         gates: other limits than those of the pair, such as "accuracy-drop<0.02".
         gates_file: a .toml file with a table [gates], such as one of your team.
         strict: let nothing ship before each gate is decided by its interval.
-        budget: seconds that it may take.
+        time_limit: seconds that it may take.
         near: search near the inputs for some that are decided otherwise.
         mend: try what a repair gives where the file is to blame; needs the extra `repair`.
         out: folder of the check, absent or empty; a new one in `runs/` for None.
@@ -122,7 +122,7 @@ def check(  # noqa: PLR0913 - the options of the command
     __tracebackhide__ = True
     began = time.monotonic()
     limit = if_given(whole_number, "limit", limit, 1)
-    budget = real_number("budget", budget, 1e-3)
+    seconds = real_number("time_limit", time_limit, 1e-3)
     require_one_way(overwrite=overwrite, resume=resume)
     named = NamedModels.of(
         [path_of("models", model) for model in models], if_given(path_of, "inputs", inputs)
@@ -144,7 +144,7 @@ def check(  # noqa: PLR0913 - the options of the command
             if_given(path_of, "gates_file", gates_file),
         ),
         limit=limit,
-        budget=budget,
+        time_limit_seconds=seconds,
         strict=strict,
         draws=named.draws,
         near=near,

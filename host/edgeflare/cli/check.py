@@ -67,7 +67,7 @@ Devices = Annotated[
         show_default="emulated-builtin",
     ),
 ]
-Budget = Annotated[str, typer.Option(metavar="TIME", help="How long at most: 90s, 5m, 1h.")]
+TimeLimit = Annotated[str, typer.Option(metavar="TIME", help="How long at most: 90s, 5m, 1h.")]
 Gates = Annotated[
     list[str] | None,
     typer.Option(
@@ -130,7 +130,7 @@ Mend = Annotated[
     typer.Option(
         "--mend",
         help="Where the numbers in the file are to blame, try what `edgeflare repair` at equal cost"
-        " gives, by its own held-out figures, into DIR/mend; that has two fifths of the budget."
+        " gives, by its own held-out figures, into DIR/mend; that has two fifths of the time."
         " Needs the extra `repair`.",
     ),
 ]
@@ -162,7 +162,7 @@ def check(
     inputs: Inputs = None,
     limit: pair_options.Limit = None,
     device: Devices = ["emulated-builtin"],  # noqa: B006 - never changed
-    budget: Budget = "5m",
+    time_limit: TimeLimit = "5m",
     gate: Gates = None,
     gates: GatesFile = None,
     strict: Strict = False,
@@ -214,7 +214,7 @@ def check(
         profiles,
         read_limits(gate or (), pair.gates, gates),
         limit=limit,
-        budget=read_time("--budget", budget),
+        time_limit_seconds=read_time("--time-limit", time_limit),
         strict=strict,
         draws=named.draws,
         inputs=not no_inputs,

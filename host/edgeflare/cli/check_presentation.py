@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeflare.cli.presentation import Reported
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.pages.terminal import print_page
@@ -73,9 +74,11 @@ def _cases(document: CheckDocument) -> Iterator[JUnitCase]:
         if gate.inputs_to_decide is not None:
             said.append(f"{gate.inputs_to_decide:,} inputs like these would decide it")
         name, seen = f"gate {gate.title}", "; ".join(said)
-        undecided = gate.state in ("open", "not checked")
+        undecided = gate.state in ("open", "not-checked")
         if gate.state == "fail" or (undecided and document.plan.strict):
-            message = f"{gate.state}: {gate.sentence}" if undecided else gate.sentence
+            message = f"{in_words(gate.state)}: {gate.sentence}" if undecided else gate.sentence
             yield JUnitCase(name=name, failure=JUnitFailure(message, gate.name, seen))
         else:
-            yield JUnitCase(name=name, skipped=f"{gate.state}: {seen}" if undecided else "")
+            yield JUnitCase(
+                name=name, skipped=f"{in_words(gate.state)}: {seen}" if undecided else ""
+            )

@@ -331,7 +331,8 @@ def _arms(versions: str | None, stack: ExitStack, console: Console) -> list[Tabl
             KernelColumn(
                 name=arm.name,
                 kernels=arm.kernels,
-                runtime=f"{arm.runtime.package} {arm.runtime.version}",
+                runtime=arm.runtime.package,
+                runtime_version=arm.runtime.version,
             ),
             arm.arm,
         )
@@ -359,7 +360,8 @@ def _device_arm(profile: Profile, stack: ExitStack) -> TableArm:
         KernelColumn(
             name=f"{profile.kernels}@{told.runtime_version}",
             kernels=profile.kernels,
-            runtime=f"{told.runtime} {told.runtime_version}",
+            runtime=told.runtime,
+            runtime_version=told.runtime_version,
         ),
         opened.arms[0],
     )

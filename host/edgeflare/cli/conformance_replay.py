@@ -32,6 +32,7 @@ from edgeflare.matrix.conform_matrix import (
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import say
 from edgeflare.record.folder import new_folder
@@ -176,5 +177,5 @@ def _line(retried: RetriedFinding) -> RetryLine:
     now = retried.judgement
     detail = now.detail
     if retried.outcome == "otherwise":
-        detail = f"{now.verdict}, {now.symptom}: {now.detail}"
+        detail = f"{now.verdict}, {in_words(now.symptom)}: {now.detail}"
     return RetryLine(retried.finding, retried.outcome, detail)

@@ -32,6 +32,7 @@ from edgeflare.diagnose.inspect.inspection_figures import MOST_INPUTS, SHARE
 from edgeflare.diagnose.inspect.inspection_inputs import Found
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.page import Block, Section, Sentences, Table
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import observe
@@ -235,7 +236,7 @@ def _scores(result: InspectionResult, behaviour: str) -> Table:
         cells[best.hypothesis][best.measure] = said
     return Table(
         title=f"What the {behaviour} of units foretells: score and operator:channel",
-        header=("hypothesis", *measures),
+        header=("hypothesis", *map(in_words, measures)),
         rows=[
             (name, *(told.get(measure, "") for measure in measures)) for name, told in cells.items()
         ],

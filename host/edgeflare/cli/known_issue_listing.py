@@ -193,7 +193,7 @@ def issue_of_operator(content: bytes, place: int, device: Provenance) -> str:
         return ""
     type_, settings = operator.reading.type, operator.reading.configuration
     facts = known_operators()[operator.operator].facts(type_, settings)
-    key = FindingKey(operator.operator, type_, "device", "wrong values", counted=True)
+    key = FindingKey(operator.operator, type_, "device", "wrong-values", counted=True)
     issue = _faults_on(device).issue(key, (DEVICE,), [{**settings, **facts}])
     if issue is None:
         return ""

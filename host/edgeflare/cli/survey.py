@@ -37,7 +37,7 @@ from edgeflare.report.dry_run_lines import heading, looked_lines
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_warnings import undelegated
-from edgeflare.survey.gates.gate_judgement import HELD
+from edgeflare.survey.gates.gate_judgement import STATE_WORDS
 from edgeflare.survey.presentation.condition_preview import show_conditions
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import ending
@@ -226,10 +226,10 @@ def _run(
 
 def _exit_code(document: SurveyDocument) -> int:
     """Return 1 where a gate does not hold or is undecided, and say so."""
-    failed = [gate for gate in document.gates if gate.state != HELD]
+    failed = [gate for gate in document.gates if gate.state != "pass"]
     if not failed:
         return 0
-    said = "; ".join(f"{gate.name} is {gate.state}" for gate in failed)
+    said = "; ".join(f"{gate.name} is {STATE_WORDS[gate.state]}" for gate in failed)
     Console().print(f"exit code 1: {said} (--gate)", markup=False, soft_wrap=True)
     return 1
 

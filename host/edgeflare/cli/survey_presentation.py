@@ -21,7 +21,7 @@ from edgeflare.pages.terminal import print_page
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.statistics.mover import IntervalEstimate
-from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, DescribedGate
+from edgeflare.survey.gates.gate_judgement import DescribedGate
 from edgeflare.survey.presentation.survey_page import survey_page
 from edgeflare.survey.presentation.survey_words import (
     ending,
@@ -129,7 +129,7 @@ def survey_suite(document: SurveyDocument) -> Suite:
         name: gate
         for gate in document.gates
         for name in gate.conditions or ()
-        if gate.state != HELD
+        if gate.state != "pass"
     }
     return Suite(
         command="survey",
@@ -169,10 +169,10 @@ def _rare(document: SurveyDocument) -> dict[str, Any]:
 
 def _case(document: SurveyDocument, name: str, gate: DescribedGate | None) -> JUnitCase:
     """Return a case, which fails where its gate is not held; None for no gate."""
-    if gate is None or gate.state == HELD:
+    if gate is None or gate.state == "pass":
         return JUnitCase(name=name)
     message = f"gate {gate_sentence(gate)}{next_step(document, gate)}"
-    kind = "gate" if gate.state == NOT_HELD else "undecided"
+    kind = "gate" if gate.state == "fail" else "undecided"
     return JUnitCase(name=name, failure=JUnitFailure(message, kind, message))
 
 

@@ -125,7 +125,7 @@ def run_conformance(
     rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
     ending = _Ending(rounds, interrupted)
     operators, memo, graphs, whole = np.random.default_rng(request.rng_seed).spawn(4)
-    stopped_by: StoppedBy = "nothing left"
+    stopped_by: StoppedBy = "nothing-left"
     if request.graphs != "only":
         sources = _draft_sources(request, run.reading, coverage, (operators, memo))
         stopped_by = _draw(rounds, sources, request, ending)
@@ -145,7 +145,7 @@ def run_conformance(
     smallest.shrink(drawn.failing)
     while (
         request.graphs != "none"
-        and stopped_by == "time"
+        and stopped_by == "time-limit"
         and ending.leaves(request.time_limit_seconds)
     ):
         before = len(drawn.failing)
@@ -172,13 +172,13 @@ def run_conformance(
 
 
 def _known(run: ConformanceRun) -> KnownFaults:
-    device, (package, _, version) = run.header.device, run.header.host_runtime.partition(" ")
+    device, host = run.header.device, run.header.host
     return KnownFaults(
         run.accepted,
         run.issues,
         device.kernels,
         (device.runtime, device.runtime_version),
-        (package, version),
+        (host.runtime, host.runtime_version),
     )
 
 
@@ -255,14 +255,14 @@ def _draw_graphs(
     drawn, most = 0, request.models if request.graphs == "only" else None
     while most is None or drawn < most:
         if not graphs.kept and ending.has_come(until):
-            return ending.cut_short or "time"
+            return ending.cut_short or "time-limit"
         left = GRAPHS_OF_ROUND if most is None else min(GRAPHS_OF_ROUND, most - drawn)
         kept = graphs.kept
         count = graphs.draw(left, rounds.clock)
         if kept:
             rounds.clock.leave_out()
         if not count:
-            return "nothing left"
+            return "nothing-left"
         drawn += count
         observer.graphs_tried(drawn, graphs.cells, len(graphs.failing))
     return "models"
@@ -298,7 +298,7 @@ def _draw(
         return ending.cut_short
     if request.models is not None and drawn == request.models:
         return "models"
-    return "nothing left" if empty == len(sources) else "time"
+    return "nothing-left" if empty == len(sources) else "time-limit"
 
 
 def _round_models(request: ConformRequest, sources: int) -> int:

@@ -33,7 +33,7 @@ from edgeflare.conform.verdict.arm_comparison import DEVICE, MeanLimits, MeanSid
 from edgeflare.conform.verdict.operator_verdict import ruler
 from edgeflare.conform.version_table import VersionDocument
 from edgeflare.errors import UserError
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.replay.failing_operator import saved_together
@@ -178,7 +178,7 @@ def _found(document: ConformDocument, arm: str) -> dict[str, Any]:
             "kernels": arm,
             "threads": 1,
             "precision": None,
-            "ran_on": printable(f"the host: {document.host.runtime}, {arm} kernels"),
+            "ran_on": printable(f"the host: {document.host.in_words}, {arm} kernels"),
         }
     device = document.device
     place = (
@@ -332,13 +332,13 @@ def bug_report(
     kernels = device.kernels if arm == "device" else arm
     runtime = f"{device.runtime} {device.runtime_version}"
     if arm != "device":
-        runtime = document.host.runtime
+        runtime = document.host.in_words
     title = KERNEL_SETS[kernels].title if is_kernel_set(kernels) else kernels
     adapter = f", {device.adapter}" if arm == "device" and device.adapter else ""
     size = worst_words(finding)
     wrong = dict.fromkeys(kernels if name == arm else name for name in finding.wrong)
     lines = [
-        f"# {for_markdown(title_of(finding))}: {finding.symptom} with the {title}",
+        f"# {for_markdown(title_of(finding))}: {in_words(finding.symptom)} with the {title}",
         "",
         f"- Runtime: {runtime}, {title}{adapter}, on {device.machine}",
         f"- Fails when: {for_markdown(condition_words(finding))}",

@@ -33,6 +33,7 @@ from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.operator_verdict import judged, ruler
 from edgeflare.conform.version_table import since_words
 from edgeflare.errors import InfrastructureError
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare_protos import __version__
@@ -100,7 +101,8 @@ class KernelColumn(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: name of the kernel set with its version, such as "xnnpack@2.2.0".
         kernels: name of the kernel set.
-        runtime: package and version of the runtime.
+        runtime: package of the runtime.
+        runtime_version: version of that package.
         models: models that were run, less than others where its time was up before, and where it
             gave no answer to any of an operator.
 
@@ -109,6 +111,7 @@ class KernelColumn(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kernels: str
     runtime: str
+    runtime_version: str
     models: Count = 0
 
 
@@ -414,7 +417,9 @@ def _rows(
 def _cell(seen: _Tried, cell: Cell) -> KernelCell:
     groups = grouped(seen.observations.get(cell, []), known_operators())
     when = [
-        " where ".join(filter(None, [group.key.symptom, " and ".join(group.condition.texts)]))
+        " where ".join(
+            filter(None, [in_words(group.key.symptom), " and ".join(group.condition.texts)])
+        )
         for group in groups
         if group.key.verdict != "undefined"
     ]
@@ -443,6 +448,10 @@ def _words(row: KernelRow, name: str) -> str:
     return cell.words if told else f"{cell.words} ({cell.total} tried)"
 
 
+_OUTCOMES: Final = {"a step off": "right", "exact": "right", "not tried": "not-tried"}
+"""What a state is as the outcome of a version, where the two differ."""
+
+
 def _state(row: KernelRow, name: str) -> str:
     return row.kernels[name].state if name in row.kernels else "exact"
 
@@ -456,7 +465,8 @@ def table_sections(table: KernelTable) -> list[Section]:
         counts = Counter(_state(row, column.name) for row in tried)
         numbers = (f"{counts[state]:,}" for state in states)
         of_each = _of_each(tried, column.name)
-        figures.append((column.kernels, column.runtime, f"{column.models:,}", of_each, *numbers))
+        runtime = f"{column.runtime} {column.runtime_version}"
+        figures.append((column.kernels, runtime, f"{column.models:,}", of_each, *numbers))
     said = (
         f"{table.models:,} models of {len(tried):,} operators and types were drawn,"
         f" {min((row.models for row in tried), default=0)} to"
@@ -504,14 +514,12 @@ def _wrong_words(table: KernelTable, row: KernelRow, kernels: Iterable[str]) -> 
         columns = [column for column in table.columns if column.kernels == name]
         outcomes = [
             (
-                column.runtime.rpartition(" ")[2],
-                {"a step off": "right", "exact": "right"}.get(
-                    _state(row, column.name), _state(row, column.name)
-                ),
+                column.runtime_version,
+                _OUTCOMES.get(_state(row, column.name), _state(row, column.name)),
             )
             for column in columns
         ]
-        if all(outcome in ("right", "refused", "not tried") for _, outcome in outcomes):
+        if all(outcome in ("right", "refused", "not-tried") for _, outcome in outcomes):
             yield "·"
             continue
         last = row.kernels.get(columns[-1].name)

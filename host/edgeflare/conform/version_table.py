@@ -11,6 +11,7 @@ from edgeflare.conform.record.conform_document import ConformDocument, FoundFaul
 from edgeflare.conform.record.finding_files import StoredModel
 from edgeflare.conform.runtime_arms import RuntimeArm, judged_stored, shows_only
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.page import Section, Table
 from edgeflare.record.json_types import CountFromOne
 from edgeflare_protos import __version__
@@ -18,12 +19,12 @@ from edgeflare_protos import __version__
 VERSIONS_DOCUMENT: Final = "versions.json"
 VERSIONS_TABLE: Final = "versions.md"
 
-VersionOutcome = Literal["wrong", "otherwise", "right", "refused", "crash", "hang", "not tried"]
+VersionOutcome = Literal["wrong", "otherwise", "right", "refused", "crash", "hang", "not-tried"]
 """What became of a finding: it fails as it did; it is wrong in another way; it is right; the
 runtime refuses its model; its process dies; it does not answer in time; one run of its model alone
 would not show it."""
 
-_SAY_NOTHING: Final = ("refused", "not tried")
+_SAY_NOTHING: Final = ("refused", "not-tried")
 
 _LEGEND: Final = (
     "Wrong: the least model fails as it was found. Otherwise: it is wrong in another way. Each"
@@ -104,7 +105,7 @@ def version_document(
 def version_outcome(stored: StoredModel, arm: RuntimeArm) -> VersionOutcome:
     """Return what becomes of a finding on a kernel set of a version."""
     if shows_only(stored.finding) is not None:
-        return "not tried"
+        return "not-tried"
     said = judged_stored(stored, arm.arm)
     return outcome_of(said, stored.finding.symptom)
 
@@ -183,7 +184,7 @@ def since_words(outcomes: Sequence[tuple[str, str]]) -> str:
         if outcome not in _SAY_NOTHING
     ]
     if not told:
-        return outcomes[-1][1]
+        return in_words(outcomes[-1][1])
     changes = [at for at in range(1, len(told)) if told[at][1] != told[at - 1][1]]
     last = "right" if told[-1][1] else "wrong"
     if not changes:
@@ -201,7 +202,7 @@ def version_section(document: VersionDocument) -> Section:
         (
             f"{row.number} {row.operator} {row.type}",
             kernels,
-            *(row.kernels.get(f"{kernels}@{version}", "–") for version in versions),
+            *(in_words(row.kernels.get(f"{kernels}@{version}", "–")) for version in versions),
             since,
         )
         for row in document.findings

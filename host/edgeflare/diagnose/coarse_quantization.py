@@ -270,10 +270,10 @@ class _CoarseKinds:
         needed = float(maxima.max()) / most_steps(tensor)
         if len(tensor.scales) > 1 or step >= 2 * needed:
             times = f"{significant(step / needed)} times as large as they need be"
-            return "range too wide", f"the steps of its weights are {times}"
+            return "range-too-wide", f"the steps of its weights are {times}"
         used = maxima[maxima > 0]
         return (
-            "one scale for unlike channels",
+            "one-scale-for-unlike-channels",
             "its weights have one scale, and the largest weight of a channel is"
             f" {significant(used.min(), 2)} to {significant(used.max(), 2)}",
         )
@@ -293,8 +293,8 @@ class _CoarseKinds:
         levels = max(1, round((high - low) / known.step)) + 1
         few = f"{ranges}, which leaves {levels} levels"
         if shared := self._shared(place, known, twin):
-            return "one scale for unlike things", f"{shared}; {few}"
-        return "range too wide", few
+            return "one-scale-for-unlike-things", f"{shared}; {few}"
+        return "range-too-wide", few
 
     def _shared(self, place: QuantizedPlace, known: QuantizedRange, twin: State) -> str | None:
         """Say what makes a place share a scale that something else needs; None where nothing."""

@@ -12,6 +12,7 @@ from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.models.non_finite_values import NonFiniteOnset
+from edgeflare.pages.facts import in_words
 from edgeflare.record.json_types import Number, Share
 
 Grade = Literal["faulty", "coarse", "spread"]
@@ -80,15 +81,15 @@ class LayerCompressionError:
 
 
 Kind = Literal[
-    "saturated", "range too wide", "one scale for unlike channels", "one scale for unlike things"
+    "saturated", "range-too-wide", "one-scale-for-unlike-channels", "one-scale-for-unlike-things"
 ]
 """Ways in which a quantization is coarse."""
 
 _ADVICE: dict[Kind, str] = {
     "saturated": "calibrate with inputs as the model is given them, preprocessed alike",
-    "range too wide": "calibrate without the outlier that made the range so wide",
-    "one scale for unlike channels": "quantize per channel, or equalize the channels before",
-    "one scale for unlike things": "bring them to one range before they are joined, or put them"
+    "range-too-wide": "calibrate without the outlier that made the range so wide",
+    "one-scale-for-unlike-channels": "quantize per channel, or equalize the channels before",
+    "one-scale-for-unlike-things": "bring them to one range before they are joined, or put them"
     " out apart",
 }
 
@@ -132,7 +133,7 @@ class CoarseLayer(LayerName):
     @property
     def said(self) -> str:
         """All of it, in a sentence without its full stop."""
-        return f"{self} is coarse, {self.kind}: {self.why}; {self.next_step}"
+        return f"{self} is coarse, {in_words(self.kind)}: {self.why}; {self.next_step}"
 
 
 def coarse_layer(

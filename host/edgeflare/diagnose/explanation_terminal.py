@@ -18,6 +18,7 @@ from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.page import Sentences, Table, listed, row_groups
 from edgeflare.pages.terminal import print_blocks
 
@@ -141,7 +142,7 @@ def _begins_of_compression(error: CompressionError) -> str:
     if error.most is not None:
         return str(error.most)
     if error.coarse:
-        return ", ".join(f"{coarse}: {coarse.kind}" for coarse in error.coarse)
+        return ", ".join(f"{coarse}: {in_words(coarse.kind)}" for coarse in error.coarse)
     if error.original is not None:
         return f"{error.original.kind} of the original"
     if not error.layers:

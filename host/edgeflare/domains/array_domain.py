@@ -66,7 +66,7 @@ class ArrayDomain(Domain):
                 along the last axis.
             std: what it wants them divided by then, likewise.
             rounding: rounding of a quantized input, see `quantize`.
-            windows: `length` and `hop` of the windows along the first axis that a model is given
+            windows: `length` and `step` of the windows along the first axis that a model is given
                 one after the other, see `Windows`; None where it is given whole arrays.
 
         Raises:

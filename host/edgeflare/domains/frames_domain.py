@@ -49,7 +49,7 @@ class FramesDomain(Domain):
         """Take clips whose frames are preprocessed as images are; see `ImageDomain`.
 
         A model may be given several frames at a time, (1, length, H, W, C): `windows` has the
-        `length` and the `hop`, see `Windows`.
+        `length` and the `step`, see `Windows`.
 
         Raises:
             UserError: see `ImageDomain`; or windows are described wrongly.

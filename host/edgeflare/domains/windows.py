@@ -27,15 +27,15 @@ class Windows:
 
     Attributes:
         length: number of rows of a window.
-        hop: number of rows from the begin of a window to that of the next.
+        step: number of rows from the begin of a window to that of the next.
 
     """
 
     length: int
-    hop: int
+    step: int
 
     def __post_init__(self) -> None:
-        for key in ("length", "hop"):
+        for key in ("length", "step"):
             if getattr(self, key) < 1:
                 raise UserError(f"{key} has to be 1 or more, not {getattr(self, key)}")
 
@@ -51,11 +51,11 @@ class Windows:
 
     def count(self, rows: int) -> int:
         """Return how many windows so many rows have; rows that fill no further one are left out."""
-        return 0 if rows < self.length else 1 + (rows - self.length) // self.hop
+        return 0 if rows < self.length else 1 + (rows - self.length) // self.step
 
     def rows(self, count: int) -> int:
         """Return how many rows so many windows have together."""
-        return (count - 1) * self.hop + self.length
+        return (count - 1) * self.step + self.length
 
     def row(self, tensor: Tensor, model: str) -> tuple[int, ...]:
         """Return the shape of a row of a model's input.
@@ -93,7 +93,7 @@ class Windows:
     def cut(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the windows of rows: (batch, windows, length, …) for (batch, rows, …)."""
         cut = np.lib.stride_tricks.sliding_window_view(rows, self.length, axis=1)
-        return np.moveaxis(cut[:, :: self.hop], -1, 2)
+        return np.moveaxis(cut[:, :: self.step], -1, 2)
 
 
 class FeatureWindows:

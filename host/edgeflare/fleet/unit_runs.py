@@ -325,7 +325,7 @@ class UnitRuns:
 
     def _give_up(self, running: _UnderWay, how_often: str, why: str) -> None:
         """Try a unit no more; the others go on, and the command says it at its end."""
-        running.of.status = "given up"
+        running.of.status = "given-up"
         self._given_up.append(
             f"{running.unit.name} {how_often}, at last on {running.place} ({why})"
         )

@@ -20,6 +20,7 @@ from edgeflare.conform.presentation.conform_words import (
 )
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix import FEWEST
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.page import Bullets, Section, Table
 from edgeflare.record.json_types import Count, CountFromOne
 from edgeflare_protos import __version__
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Cell = tuple[str, str]
 """An operator and a type."""
 
-State = Literal["right", "wrong", "refused", "not tried"]
+State = Literal["right", "wrong", "refused", "not-tried"]
 
 _FAILS: Final = ("device", "shared", "crash", "hang")
 """Verdicts by which the device is wrong, whoever is wrong beside it."""
@@ -70,7 +71,8 @@ class ConformFigures:
     Attributes:
         kernels: name of the kernel set.
         device: name of the device with it.
-        runtime: runtime that ran it, with its version.
+        runtime: package of the runtime that ran it.
+        runtime_version: version of that package.
         models: models that were run.
         taken: operators and types of which it took a model.
         refused: operators and types of which it refused all models.
@@ -86,6 +88,7 @@ class ConformFigures:
     kernels: str
     device: str
     runtime: str
+    runtime_version: str
     models: Count
     taken: Count
     refused: Count
@@ -127,7 +130,7 @@ def conform_matrix(runs: Sequence[KernelSetRun[ConformDocument]]) -> ConformMatr
     wrong = sorted(
         {cell for by in results.values() for cell, result in by.items() if result.state == "wrong"}
     )
-    untried = CellResult("not tried")
+    untried = CellResult("not-tried")
     cells = {
         cell: {kernels: by.get(cell, untried) for kernels, by in results.items()} for cell in wrong
     }
@@ -148,7 +151,7 @@ def _results(document: ConformDocument) -> Iterator[tuple[Cell, CellResult]]:
             worst.setdefault((found.operator, found.type), []).append(found)
     for cell, findings in worst.items():
         finding = max(findings, key=_size)
-        yield cell, CellResult("wrong", worst_words(finding) or finding.symptom)
+        yield cell, CellResult("wrong", worst_words(finding) or in_words(finding.symptom))
 
 
 def _size(finding: FoundFault) -> tuple[bool, float]:
@@ -178,7 +181,8 @@ def _figures(
     return ConformFigures(
         kernels=kernels,
         device=device.name,
-        runtime=f"{device.runtime} {device.runtime_version}",
+        runtime=device.runtime,
+        runtime_version=device.runtime_version,
         models=document.models,
         taken=len(states) - states.count("refused"),
         refused=states.count("refused"),
@@ -280,7 +284,8 @@ def _row_figures(figures: ConformFigures) -> tuple[str, ...]:
         figures.alone,
         figures.new,
     )
-    return figures.kernels, figures.runtime, *(f"{count:,}" for count in counts)
+    runtime = f"{figures.runtime} {figures.runtime_version}"
+    return figures.kernels, runtime, *(f"{count:,}" for count in counts)
 
 
 def _cell(matrix: ConformMatrix, cell: Cell, results: Sequence[CellResult]) -> tuple[str, ...]:
@@ -290,7 +295,7 @@ def _cell(matrix: ConformMatrix, cell: Cell, results: Sequence[CellResult]) -> t
     return " ".join(cell), *shown, matrix.alone.get(cell, "")
 
 
-_STATES: Final = {"right": "·", "refused": "refused", "not tried": "–"}
+_STATES: Final = {"right": "·", "refused": "refused", "not-tried": "–"}
 
 
 class ConformMatrixDocument(

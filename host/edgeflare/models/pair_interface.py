@@ -352,7 +352,7 @@ def _window_count(inputs: Sequence[PairInput]) -> int:
             raise UserError(
                 f"[inputs.{input_.name}]: windows of an input are inferences one after the other:"
                 " write above the tables frames = N, where N = 1 + (rows of an input - length)"
-                " / hop"
+                " / step"
             )
     return 0
 

@@ -30,6 +30,11 @@ def details(known: object) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
+def in_words(value: str) -> str:
+    """Return a word of a document as people read it: "not checked" for "not-checked"."""
+    return value.replace("-", " ")
+
+
 def _text(name: str, value: object) -> str:
     if name in PLACES and isinstance(value, str):
         return PurePath(value).name

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edgeflare.core.query import Arm
-from edgeflare.pages.facts import significant
+from edgeflare.pages.facts import in_words, significant
 from edgeflare.pages.page import Table
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.figures.device_figures import DeviceFigures
@@ -171,7 +171,7 @@ def _state(document: CheckDocument, name: str, at: int) -> str:
     for gate, place in _placed(document):
         if (gate.name, place) == (name, at):
             seen = "" if gate.seen is None else f" {gate.seen.in_words()}"
-            return f"{gate.state}{seen}"
+            return f"{in_words(gate.state)}{seen}"
     return _UNKNOWN
 
 
@@ -198,8 +198,8 @@ def _not_alike(first: CheckDocument, last: CheckDocument) -> Iterator[str]:
     if _inputs(first) != _inputs(last):
         yield f"they have {_inputs(first)} and {_inputs(last)} inputs"
     for its, gate in _ended_otherwise(first, last):
-        if "not checked" in (its.state, gate.state):
-            yield f"{gate.title} was {its.state}, and is {gate.state}"
+        if "not-checked" in (its.state, gate.state):
+            yield f"{gate.title} was {in_words(its.state)}, and is {in_words(gate.state)}"
     for name in dict.fromkeys((*first.plan.gates, *last.plan.gates)):
         one, other = first.plan.gates.get(name), last.plan.gates.get(name)
         if one != other:

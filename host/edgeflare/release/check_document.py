@@ -19,7 +19,7 @@ from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.gates import CheckGate
 from edgeflare.release.sections import CheckSection
 
-StoppedBy = Literal["budget", "interrupt", "sigterm", "infrastructure", "killed"]
+StoppedBy = Literal["time-limit", "interrupt", "sigterm", "infrastructure", "killed"]
 """What ends a check before all is measured."""
 
 
@@ -50,7 +50,7 @@ class CheckRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: Annotated[CountFromOne | None, Option("--limit", more="larger")]
     gates: Annotated[dict[str, Amount], Option("--gate", _written)]
     strict: bool
-    time_limit_seconds: Annotated[Amount, Option("--budget", more="longer")]
+    time_limit_seconds: Annotated[Amount, Option("--time-limit", more="longer")]
     keep_inputs: Annotated[bool, Option("--no-inputs", lambda kept: None if kept else "")]
     near: Annotated[bool, Option("--no-near", lambda near: None if near else "")]
     mend: bool
@@ -75,7 +75,7 @@ class CheckDocument(
         pair: name of the pair.
         interface: what its models take and give; null where inputs are drawn.
         plan: what was asked.
-        stopped_by: what ended it before all was measured: budget, interrupt (Ctrl-C), sigterm,
+        stopped_by: what ended it before all was measured: time-limit, interrupt (Ctrl-C), sigterm,
             infrastructure, or killed, which it is while it is under way; null where nothing did.
         seconds: duration of the check in seconds.
         notes: what was assumed, a sentence each.

@@ -46,7 +46,7 @@ _OF_GATES: Final[Mapping[State, str]] = {
     "pass": "✔ pass",
     "fail": "✖ fail",
     "open": "? open",
-    "not checked": "– not checked",
+    "not-checked": "– not checked",
 }
 
 
@@ -129,7 +129,7 @@ def _command(document: CheckDocument) -> Iterator[str]:
 def _stopped(document: CheckDocument) -> list[str]:
     by = {
         None: "",
-        "budget": "its budget was up: give it more with --budget, and --resume",
+        "time-limit": "its time was up: give it more with --time-limit, and --resume",
         "interrupt": "Ctrl-C stopped it: go on with --resume",
         "sigterm": "SIGTERM stopped it: go on with --resume",
         "infrastructure": "a device or a process was lost: go on with --resume",
@@ -231,7 +231,7 @@ def _worst_first(gates: Sequence[CheckGate]) -> list[CheckGate]:
     return sorted(gates, key=order.__getitem__)
 
 
-_ORDER: Final[Sequence[State]] = ("fail", "open", "not checked", "pass")
+_ORDER: Final[Sequence[State]] = ("fail", "open", "not-checked", "pass")
 """How gates are listed."""
 
 _GATES: Final = 4

@@ -258,7 +258,7 @@ def run_check(
         record.lose(str(lost))
         return record.keep("infrastructure"), lost
     by_user = interrupt.asked_by() if record.figures.cut else None
-    return record.keep(by_user or ("budget" if record.figures.cut else None)), None
+    return record.keep(by_user or ("time-limit" if record.figures.cut else None)), None
 
 
 def _measure(record: CheckRecord) -> None:
@@ -340,16 +340,16 @@ def planned_check(check: PairCheck) -> list[str]:
         each = seconds_per_input(opened)
         others = cost_seconds(each) * len(check.profiles)
         others += field_seconds(opened, places(opened), each)
-    budget, devices = check.seconds_to_measure, len(check.profiles)
+    until, devices = check.seconds_to_measure, len(check.profiles)
     gates = ", ".join(f"{name} {limit:g}" for name, limit in check.request.gates.items())
-    near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {budget:.0f} s"]
+    near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {until:.0f} s"]
     return [
         f"answers of {', '.join(arms)} to {known} inputs on {', '.join(check.request.devices)}:"
-        f" about {ceil(each * known * devices)} s, until {ANSWERS_UNTIL * budget:.0f} s",
+        f" about {ceil(each * known * devices)} s, until {ANSWERS_UNTIL * until:.0f} s",
         f"the files, the cost and the conditions: about {ceil(others)} s,"
-        f" until {FIELD_UNTIL * budget:.0f} s",
+        f" until {FIELD_UNTIL * until:.0f} s",
         f"the layers on at most {min(INPUTS, known)} inputs: about"
-        f" {ceil(layer_seconds(known, each))} s, until {LAYERS_UNTIL * budget:.0f} s",
+        f" {ceil(layer_seconds(known, each))} s, until {LAYERS_UNTIL * until:.0f} s",
         *(near if check.request.near else []),
         *([_mending(check)] if check.request.mend else []),
         f"gates, at most: {gates}",

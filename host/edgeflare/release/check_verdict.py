@@ -88,10 +88,10 @@ def _not_known(figures: CheckFigures, devices: Sequence[str]) -> tuple[str, str]
             if refused is not None:
                 what = f"leave it away, or see what it takes: edgeflare conform --device {name}"
                 return f"{name} refuses the model: {refused}", what
-            return f"{name} was not asked", f"{again}, and a larger --budget"
+            return f"{name} was not asked", f"{again}, and a longer --time-limit"
     if THE_CHECK in figures.cut:
         return "it was stopped before its end", again
-    return _no_time(figures, f"{again}, and a larger --budget")
+    return _no_time(figures, f"{again}, and a longer --time-limit")
 
 
 def _no_time(figures: CheckFigures, what: str) -> tuple[str, str] | None:
@@ -112,7 +112,7 @@ def _without_a_cause(
     assert data is not None  # noqa: S101 - it was looked at before
     open_gates = [gate for gate in gates if gate.state == "open"]
     beyond = [gate for gate in gates if not gate.within]
-    undecided = [gate for gate in gates if gate.state in ("open", "not checked")]
+    undecided = [gate for gate in gates if gate.state in ("open", "not-checked")]
     if beyond or (strict and undecided):
         worst = (beyond or undecided)[0]
         return ShipVerdict(
@@ -126,7 +126,7 @@ def _without_a_cause(
     seen, known = figures.fewest_inputs, bool(data.labelled)
     inputs = f"{count_of(seen, 'input')}{'' if known else ' without labels'}"
     far = f"As far as {inputs} tell, it is " if open_gates or not known else "It is "
-    unread = [gate for gate in gates if gate.state == "not checked"]
+    unread = [gate for gate in gates if gate.state == "not-checked"]
     without = f"; not checked: {', '.join(dict.fromkeys(o.name for o in unread))}" if unread else ""
     return ShipVerdict(
         name="ship",
@@ -155,7 +155,7 @@ def _after_shipping(
 
 
 def _undecided_gate(gate: CheckGate) -> str:
-    if gate.state == "not checked":
+    if gate.state == "not-checked":
         return f"{gate.name} could not be checked: {gate.sentence}"
     seen = gate.seen
     interval = "" if seen is None else f" ({seen.value:.2%}, {seen.low:.2%} to {seen.high:.2%})"

@@ -66,15 +66,18 @@ def cost_figures(opened: OpenedPair, stopped: Callable[[], bool]) -> CostFigures
             sides.append((original, opened.panel.host(Arm.ORIGINAL).rows(first, ids)))
         times = list(_turns(sides, stopped))
         workers = device.telemetry().worker_rss_bytes
-    ratio = None
+    ratio = low = high = None
     if original is not None and times:
         ratios = [time[0] / time[1] for time in times if time[1]]
-        ratio = (median(ratios), *median_interval(ratios)) if ratios else None
+        if ratios:
+            ratio, (low, high) = median(ratios), median_interval(ratios)
     return CostFigures(
         device=profile.name,
         compressed=_summed_up([time[0] for time in times]),
         original=None if original is None else _summed_up([time[1] for time in times]),
         ratio=ratio,
+        ratio_low=low,
+        ratio_high=high,
         worker_bytes=max(workers, default=None),
         arena_bytes=device.provenance.arena_bytes,
         inferences=max(1, pair.interface.invocation.frames),

@@ -107,7 +107,7 @@ def _graphs(pair: Pair) -> _Graphs | None:
 
 def _unread(name: str) -> FileFault:
     return FileFault(
-        kind="unread input",
+        kind="unread-input",
         place=name,
         sentence=f"no operator of the compressed model reads its input {name}: what is given there"
         " changes nothing",
@@ -128,7 +128,7 @@ def _of_layers(compressed: Graph, original: Graph) -> Iterator[FileFault]:
         for mine, its in constants_in_pairs(compressed, op, original, theirs):
             if _flushed(compressed, mine, original, its):
                 yield FileFault(
-                    kind="flushed constant",
+                    kind="flushed-constant",
                     place=name,
                     sentence=f"a constant of {name} became 0, which half precision cannot hold",
                     next_step=f"keep {name} in float32, or enlarge the constant",
@@ -170,7 +170,7 @@ def _of_states(graph: Graph, state: Mapping[str, str]) -> Iterator[FileFault]:
             continue
         low, high = one.limits
         yield FileFault(
-            kind="raw state" if _unlike(one, other, _GROSS * (high - low)) else "state scale",
+            kind="raw-state" if _unlike(one, other, _GROSS * (high - low)) else "state-scale",
             place=given,
             sentence=f"the state {made} comes out with {_scale(other)}, and goes in as {given} with"
             f" {_scale(one)}: handed on as it is, it is another state",
@@ -192,7 +192,7 @@ def _of_copies(graph: Graph) -> Iterator[FileFault]:
                 continue
             name = str(layer_name(graph, op))
             yield FileFault(
-                kind="copied scale",
+                kind="copied-scale",
                 place=name,
                 sentence=f"{name} copies numbers with {_scale(read)}, and as {made.name} they"
                 f" are read with {_scale(made)}",

@@ -128,7 +128,7 @@ _COUNTS: Final = frozenset({"failures", "faults"})
 """Gates whose limit is a number of things, and no share."""
 
 
-State = Literal["pass", "fail", "open", "not checked"]
+State = Literal["pass", "fail", "open", "not-checked"]
 
 
 class CheckGate(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,7 +272,7 @@ def _of_cell(known: FieldFigures, cell: FieldCell) -> str:
 
 def _not_checked(name: str, device: str, limit: float, why: str) -> CheckGate:
     return CheckGate(
-        name=name, device=device, limit=limit, state="not checked", seen=None, sentence=why
+        name=name, device=device, limit=limit, state="not-checked", seen=None, sentence=why
     )
 
 

@@ -29,7 +29,7 @@ def counted_faults(figures: CheckFigures) -> list[FileFault]:
     ]
 
 
-_ALWAYS: Final = frozenset({"unread input", "raw state", "overflow", "not finite"})
+_ALWAYS: Final = frozenset({"unread-input", "raw-state", "overflow", "not-finite"})
 """Kinds of faults that count whether they show in the decisions on these inputs or not."""
 
 _OTHER_CONSTANTS: Final = 0.01

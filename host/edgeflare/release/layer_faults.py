@@ -41,7 +41,7 @@ from edgeflare.diagnose.output_stage import ModelReader, OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import ProbeFailed, Values
 from edgeflare.models.original import open_original
-from edgeflare.pages.facts import significant
+from edgeflare.pages.facts import in_words, significant
 from edgeflare.release.figures.file import ExplainedChanges, FileFault, SeenLayers, SensitiveLayer
 from edgeflare.run.run_document import RunDevice
 
@@ -145,7 +145,7 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
     """Yield what is wrong with layers by themselves, what is not finite first."""
     for layer in table.not_finite()[:1]:
         yield FileFault(
-            kind="not finite",
+            kind="not-finite",
             place=str(layer.layer),
             sentence=f"{layer.layer} is the first layer that is not finite where the original is",
             next_step=f"keep {layer.layer} in float32, or change what it computes",
@@ -163,7 +163,7 @@ def _faults(table: LayersDocument) -> Iterator[FileFault]:
     known = table.input_range
     if known is not None and cuts_off(known):
         yield FileFault(
-            kind="input range",
+            kind="input-range",
             place="input",
             sentence=f"the compressed model's input holds {significant(known.low)} to"
             f" {significant(known.high)}, and {known.below + known.above:.0%} of the values that"
@@ -192,9 +192,9 @@ def _coarse_layers(causes: Sequence[CompressionError]) -> list[FileFault]:
         for layer in cause.coarse:
             found[str(layer)].append(
                 FileFault(
-                    kind="cut off" if layer.kind == "saturated" else "coarse",
+                    kind="cut-off" if layer.kind == "saturated" else "coarse",
                     place=str(layer),
-                    sentence=f"{layer} is quantized coarsely ({layer.kind}): {layer.why}",
+                    sentence=f"{layer} is quantized coarsely ({in_words(layer.kind)}): {layer.why}",
                     next_step=layer.next_step,
                 )
             )

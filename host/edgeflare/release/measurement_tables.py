@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.pages.facts import number, significant
+from edgeflare.pages.facts import in_words, number, significant
 from edgeflare.pages.page import Block, Illustration, Section, Table
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.condition_tables import condition_table, repeated_table
@@ -89,8 +89,8 @@ def _costs(document: CheckDocument) -> Table:
                 significant(1e3 * seconds)
                 for seconds in (time.median_seconds, time.high_seconds, time.first_seconds)
             ),
-            "–" if cost.ratio is None else f"{cost.ratio[0]:.2f}",
-            "–" if cost.ratio is None else f"{cost.ratio[1]:.2f} to {cost.ratio[2]:.2f}",
+            "–" if cost.ratio is None else f"{cost.ratio:.2f}",
+            "–" if cost.ratio is None else f"{cost.ratio_low:.2f} to {cost.ratio_high:.2f}",
             "–" if cost.worker_bytes is None else f"{cost.worker_bytes / 2**20:.0f}",
             "–" if cost.arena_bytes is None else f"{cost.arena_bytes / 2**10:.0f}",
         )
@@ -114,7 +114,7 @@ def _operators(document: CheckDocument) -> Table:
         (
             operator.device,
             f"{fault.operator} {fault.type}",
-            fault.symptom,
+            in_words(fault.symptom),
             ", ".join(fault.condition) or "always",
             ", ".join(fault.layers) or "near to the model's own",
             f"{operator.run} {fault.number}",
@@ -303,7 +303,7 @@ def _explained(document: CheckDocument) -> Table:
 
 def _faults(document: CheckDocument) -> Block:
     rows = [
-        (fault.place, fault.kind, fault.sentence, fault.next_step)
+        (fault.place, in_words(fault.kind), fault.sentence, fault.next_step)
         for fault in document.figures.faults
     ]
     return Table.of_words(("place", "kind", "what is wrong", "what helps"), rows)

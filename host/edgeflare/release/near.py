@@ -51,7 +51,7 @@ _QUERIES: Final = 300
 nearer, where there is time."""
 
 MOST_SECONDS: Final = 60.0
-"""Seconds of the search at most, whatever the budget."""
+"""Seconds of the search at most, whatever the time limit."""
 
 _FEWER_QUERIES: Final = (150, 75, 30)
 """Queries where models are slow; in few steps, so that most machines ask as many. With fewer
@@ -136,7 +136,7 @@ def _queries(opened: OpenedPair, seconds: float) -> int:
     for queries in (_QUERIES, *_FEWER_QUERIES):
         if queries <= most:
             return queries
-    raise UserError("there was no time left for a search: give a larger --budget")
+    raise UserError("there was no time left for a search: give a longer --time-limit")
 
 
 def _search(

@@ -29,11 +29,10 @@ from edgeflare_protos import __version__
 
 MOST_INPUTS: Final = 10_000
 """Inputs that are asked at most, where no other number is asked for. All that are asked are decoded
-first, and decoding 50,000 small pictures took half a budget of a minute. So many decide a limit of
-1 %."""
+first, and decoding 50,000 small pictures took half a minute. So many decide a limit of 1 %."""
 
 _MEASURED: Final = 0.6
-"""The part of the budget that what is measured may take, where a repair may be tried."""
+"""The part of the time limit that what is measured may take, where a repair may be tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class PairCheck:
 
     @property
     def seconds_to_measure(self) -> float:
-        """The part of the budget in which all is measured; a repair has what is left of it."""
+        """The part of the time limit in which all is measured; a repair has what is left of it."""
         return (_MEASURED if self.request.mend else 1.0) * self.request.time_limit_seconds
 
     def stopped(
@@ -136,7 +135,7 @@ def check_request(  # noqa: PLR0913 - what users may ask
     gates: Mapping[str, float],
     *,
     limit: int | None,
-    budget: float,
+    time_limit_seconds: float,
     strict: bool,
     draws: bool = False,
     inputs: bool = True,
@@ -150,7 +149,7 @@ def check_request(  # noqa: PLR0913 - what users may ask
         profiles: profiles of the devices.
         gates: the limits, by the names of the gates.
         limit: how many of the inputs are asked, at most; None for `MOST_INPUTS`.
-        budget: seconds that the check may take.
+        time_limit_seconds: seconds that the check may take.
         strict: whether each gate has to be decided for a model to ship.
         draws: whether inputs are drawn, since there is neither an original nor data.
         inputs: whether the inputs that are looked into are kept, to be shown.
@@ -166,7 +165,7 @@ def check_request(  # noqa: PLR0913 - what users may ask
         limit=limit,
         gates=dict(gates),
         strict=strict,
-        time_limit_seconds=budget,
+        time_limit_seconds=time_limit_seconds,
         keep_inputs=inputs,
         near=near and inputs,
         mend=mend,

@@ -38,13 +38,13 @@ SectionName = Literal[
     "mend",
 ]
 
-SectionState = Literal["pass", "attention", "fail", "not checked"]
+SectionState = Literal["pass", "attention", "fail", "not-checked"]
 
 STATES: Final[Mapping[SectionState, str]] = {
     "pass": "✔ pass",
     "attention": "? attention",
     "fail": "✖ fail",
-    "not checked": "– not checked",
+    "not-checked": "– not checked",
 }
 """How a section ended, with its mark."""
 
@@ -173,7 +173,7 @@ def _about(cause: Cause | None, name: SectionName) -> Cause | None:
 
 
 def _missing(name: SectionName, why: str, command: str = "") -> CheckSection:
-    return CheckSection(name=name, state="not checked", sentence=why, command=command)
+    return CheckSection(name=name, state="not-checked", sentence=why, command=command)
 
 
 def _data(figures: CheckFigures, gates: Sequence[CheckGate], cause: Cause | None) -> CheckSection:
@@ -237,7 +237,7 @@ def _decisions(
     words = f"{changes.strictly} of {worst.inputs} changed"
     seen = share(changes.strictly, worst.inputs) if worst.inputs else None
     if said is not None:
-        unchecked = said.state == "not checked"
+        unchecked = said.state == "not-checked"
         words = f"{words}; {said.sentence}" if unchecked else f"{words}, {said.sentence}"
         seen = seen if unchecked else said.seen
     of_task = _by_arm(worst.measure, worst.distance) + _by_arm(worst.pooled_measure, worst.pooled)
@@ -510,7 +510,7 @@ def _no_smaller(file: FileFigures) -> bool:
 
 def _no_faster(cost: CostFigures) -> bool:
     """Whether the compressed model surely takes as long as its original, or longer."""
-    return cost.ratio is not None and cost.ratio[1] >= 1.0
+    return cost.ratio_low is not None and cost.ratio_low >= 1.0
 
 
 def _sizes(file: FileFigures) -> str:
@@ -552,5 +552,5 @@ def _mend(
 
 def _why_not_mended(figures: CheckFigures) -> str:
     if "mend" in figures.cut:
-        return "there was no time for a repair: give a larger --budget"
+        return "there was no time for a repair: give a longer --time-limit"
     return figures.missing.get("mend", "what a repair at equal cost gives is tried with --mend")

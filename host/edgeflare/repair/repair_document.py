@@ -28,7 +28,7 @@ from edgeflare.repair.labelled_details import (
 from edgeflare.repair.repair_cost import Latency
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.run.run_directory import REPAIR_DOCUMENT, RunDirectory
-from edgeflare.run.run_document import RunDevice
+from edgeflare.run.run_document import RunDevice, StoppedBy
 
 
 class RepairDocument(
@@ -242,7 +242,7 @@ class SearchComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     """
 
-    stopped_by: str | None
+    stopped_by: StoppedBy | None
     strategy: str
     before: SearchFigures
     after: SearchFigures

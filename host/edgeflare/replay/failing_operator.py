@@ -17,6 +17,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import in_words
 from edgeflare_protos.kernel_sets import Kernels
 
 
@@ -45,7 +46,7 @@ def where_it_begins(explained: ExplainedFinding) -> FailingOperator | None:
         found, what = loss.most, _COMPRESSION
         coarse = next((layer for layer in loss.coarse if layer.operator_index >= 0), None)
         if found is None and coarse is not None:
-            found, what = coarse, f"twin and original part here, {coarse.kind}"
+            found, what = coarse, f"twin and original part here, {in_words(coarse.kind)}"
     else:
         parting = explained.device_and_twin
         found, what = parting.onset, _KERNEL if parting.first else f"{_KERNEL}, or earlier"

@@ -45,7 +45,7 @@ from edgeflare.survey.baseline import BaselineSurvey
 from edgeflare.survey.gates.gate_judgement import JudgedGates
 from edgeflare.survey.items.survey_facts import UNCHANGED
 from edgeflare.survey.items.survey_items import ItemJudgement, SurveyedItems, require_same_inputs
-from edgeflare.survey.phases.device_phase import DevicePhase, SamplingEnd, StopRule
+from edgeflare.survey.phases.device_phase import DevicePhase, StopRule
 from edgeflare.survey.phases.host_phase import judge_on_host, warn_of_answers
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare_events.rare_phase import RarePhase, noted_estimate
@@ -64,6 +64,7 @@ from edgeflare.survey.record.survey_journal import (
 from edgeflare.survey.record.survey_plan import (
     ENDED_KEY,
     STRATEGY,
+    SamplingEnd,
     SurveyPlan,
     noted_plan,
     resume_plan,

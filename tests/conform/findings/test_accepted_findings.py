@@ -22,7 +22,7 @@ from edgeflare.conform.findings.finding_evidence import FindingKey
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.errors import UserError
 
-KEY = FindingKey("CONV_2D", "float32", "device", "wrong values", counted=True)
+KEY = FindingKey("CONV_2D", "float32", "device", "wrong-values", counted=True)
 WIDE = FaultCondition.parsed(["padding is SAME", "stride_w > kernel_w"])
 TABLE = accepted_table(KEY, WIDE, "tensorflow 61815")
 FAILING: list[Mapping[str, Setting]] = [
@@ -49,9 +49,9 @@ def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        FindingKey("DEPTHWISE_CONV_2D", "float32", "device", "wrong values", counted=True),
-        FindingKey("CONV_2D", "int8", "device", "wrong values", counted=True),
-        FindingKey("CONV_2D", "float32", "undefined", "wrong values", counted=False),
+        FindingKey("DEPTHWISE_CONV_2D", "float32", "device", "wrong-values", counted=True),
+        FindingKey("CONV_2D", "int8", "device", "wrong-values", counted=True),
+        FindingKey("CONV_2D", "float32", "undefined", "wrong-values", counted=False),
         FindingKey("CONV_2D", "float32", "device", "biased", counted=True),
     ],
 )
@@ -79,11 +79,11 @@ def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path:
 def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
     both = [
         finding_entry(operator="CONV_2D", condition=WIDE.texts, symptom=one)
-        for one in ("wrong values", "biased")
+        for one in ("wrong-values", "biased")
     ]
     text = accepted_text(constructed_conformance(both))
     wrong, biased = read_accepted(written(tmp_path, text))
-    assert (wrong.symptom, list(wrong.condition)) == ("wrong values", WIDE.texts)
+    assert (wrong.symptom, list(wrong.condition)) == ("wrong-values", WIDE.texts)
     assert (biased.symptom, list(biased.condition)) == ("biased", [])
 
 
@@ -125,7 +125,7 @@ def test_a_graph_has_no_condition() -> None:
     said = "^condition is .*: operators that are wrong together have none"
     with pytest.raises(UserError, match=said):
         AcceptedFinding(
-            *("ADD", "float32", "device", "wrong values", "why"),
+            *("ADD", "float32", "device", "wrong-values", "why"),
             condition=("rank(shape) = 1",),
             wired=("ADD reads one tensor twice",),
         )
@@ -142,7 +142,7 @@ def test_what_names_no_joined_operators_is_refused(
     operator: str, condition: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
-        AcceptedFinding(operator, "float32", "device", "wrong values", "why", condition)
+        AcceptedFinding(operator, "float32", "device", "wrong-values", "why", condition)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_names_no_joined_operators_is_refused(
         ("[[accepted]]", "[[accepted]", "is not valid TOML"),
         ("CONV_2D", "CONV2D", "table 1: operator is 'CONV2D', which is not known (did you mean"),
         ("float32", "float64", "table 1: type is 'float64': write one that CONV_2D has: float32"),
-        ("wrong values", "wrong", "table 1: symptom is 'wrong': expected 'wrong values' or"),
+        ("wrong-values", "wrong", "table 1: symptom is 'wrong': expected 'wrong-values' or"),
         ("stride_w >", "stride_w over", "table 1: condition: 'stride_w over kernel_w' is no pred"),
         ("stride_w >", "strde_w >", "table 1: condition: 'strde_w' in 'strde_w > kernel_w' is no "),
         (

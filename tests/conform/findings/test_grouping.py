@@ -43,16 +43,16 @@ def seen(faults: list[SimulatedFault], models: int = 400) -> list[Observation]:
 @pytest.mark.parametrize(
     ("faults", "found"),
     [
-        ([STRIDE], [("wrong values", "kernel_w < stride_w")]),
+        ([STRIDE], [("wrong-values", "kernel_w < stride_w")]),
         (
             [STRIDE, CRASH],
-            [("crash", "per_channel is yes"), ("wrong values", "kernel_w < stride_w")],
+            [("crash", "per_channel is yes"), ("wrong-values", "kernel_w < stride_w")],
         ),
         (
             [STRIDE, RELU],
-            [("wrong values", "activation is RELU6"), ("wrong values", "kernel_w < stride_w")],
+            [("wrong-values", "activation is RELU6"), ("wrong-values", "kernel_w < stride_w")],
         ),
-        ([EVERYWHERE], [("wrong values", "always")]),
+        ([EVERYWHERE], [("wrong-values", "always")]),
     ],
 )
 def test_faults_are_told_apart_each_by_the_fewest_predicates_that_its_models_share(
@@ -71,7 +71,7 @@ def test_faults_are_told_apart_each_by_the_fewest_predicates_that_its_models_sha
 
 def test_one_failing_model_among_few_has_no_condition_yet() -> None:
     right = seen([], 20)
-    wrong = replace(right[3], judgement=KernelJudgement("device", "wrong values", counted=True))
+    wrong = replace(right[3], judgement=KernelJudgement("device", "wrong-values", counted=True))
     (group,) = grouped([*right, wrong], known_operators())
     assert (str(group.condition), group.failing) == ("always", (20,))
 
@@ -94,7 +94,7 @@ def test_a_fault_that_showed_long_ago_alone_is_not_put_under_another_ones_condit
 ) -> None:
     monkeypatch.setattr(finding_evidence, "MOST_FAILING", 40)
     later = seen([STRIDE])
-    wrong = KernelJudgement("device", "wrong values", counted=True)
+    wrong = KernelJudgement("device", "wrong-values", counted=True)
     early = [
         replace(one, judgement=wrong)
         for one in later
@@ -112,7 +112,7 @@ def test_a_fault_that_showed_long_ago_alone_is_not_put_under_another_ones_condit
 def test_refused_models_are_neither_failing_nor_passing() -> None:
     refused = replace(seen([], 1)[0], judgement=KernelJudgement("refused", "refused"))
     assert finding_key(refused) is None
-    assert not passes(FindingKey(*CELL, "device", "wrong values", counted=True), refused, 0)
+    assert not passes(FindingKey(*CELL, "device", "wrong-values", counted=True), refused, 0)
     assert grouped([refused], known_operators()) == []
 
 
@@ -131,7 +131,7 @@ def with_bias(observations: list[Observation], share: float) -> list[Observation
 @pytest.mark.slow
 def test_a_few_models_that_are_but_biased_belong_to_what_makes_others_wrong() -> None:
     (group,) = grouped(with_bias(seen([STRIDE]), 0.2), known_operators())
-    assert (group.key.symptom, str(group.condition)) == ("wrong values", "kernel_w < stride_w")
+    assert (group.key.symptom, str(group.condition)) == ("wrong-values", "kernel_w < stride_w")
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_bias_elsewhere_is_a_finding_of_its_own() -> None:
     bias = replace(RELU, symptom="biased")
     for observations in (seen([STRIDE, bias]), with_bias(seen([STRIDE]), 0.8)):
         groups = grouped(observations, known_operators())
-        assert {group.key.symptom for group in groups} == {"wrong values", "biased"}
+        assert {group.key.symptom for group in groups} == {"wrong-values", "biased"}
 
 
 CELL = ("CONV_2D", "int8")
@@ -147,10 +147,10 @@ CELL = ("CONV_2D", "int8")
 
 def test_a_model_that_another_arm_gets_wrong_passes_on_the_device() -> None:
     host = replace(
-        seen([], 1)[0], judgement=KernelJudgement("host", "wrong values", wrong=("reference",))
+        seen([], 1)[0], judgement=KernelJudgement("host", "wrong-values", wrong=("reference",))
     )
-    assert passes(FindingKey(*CELL, "device", "wrong values", counted=True), host, 0)
-    assert passes(FindingKey(*CELL, "host", "wrong values", False, ("builtin",)), host, 0)
+    assert passes(FindingKey(*CELL, "device", "wrong-values", counted=True), host, 0)
+    assert passes(FindingKey(*CELL, "host", "wrong-values", False, ("builtin",)), host, 0)
     assert not passes(FindingKey(*CELL, "host", "biased", False, ("reference",)), host, 0)
 
 
@@ -238,6 +238,6 @@ def test_a_group_without_any_other_model_gets_proposals() -> None:
     rng = np.random.default_rng(0)
     always = SimulatedFault(CELLS[1], "always", lambda _: True, 1.0)
     seen = [observed([always], CELLS[1], fresh(CELLS[1], rng), rng)]
-    key = FindingKey(*CELLS[1], "device", "wrong values", counted=True)
+    key = FindingKey(*CELLS[1], "device", "wrong-values", counted=True)
     group = FindingGroup(key, FaultCondition(), (0,))
     assert len(proposals(known_operators()["ADD"], group, seen, rng, 10)) in range(5, 11)

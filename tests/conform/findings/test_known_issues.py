@@ -26,7 +26,7 @@ from edgeflare.conform.verdict.kernel_judgement import Symptom
 from edgeflare.errors import UserError
 
 SYMPTOMS: Sequence[Symptom] = (
-    *("wrong values", "biased", "not finite", "wrong shape", "crash", "hang"),
+    *("wrong-values", "biased", "not-finite", "wrong-shape", "crash", "hang"),
 )
 WIRED = [one for one in known_issues() if one.wired]
 PROBED = [one for one in known_issues() if one.probe and "refused" not in one.symptoms]
@@ -152,7 +152,7 @@ def test_a_kernel_set_that_fails_beside_the_device_has_to_be_of_the_entry() -> N
     runtime = ("ai-edge-litert", "2.3.0")
     known = KnownFaults((), [issue], "builtin", runtime, runtime)
     settings = [settings_of(issue)]
-    host = FindingKey("SUM", "int8", "host", "wrong values", counted=False, wrong=("reference",))
+    host = FindingKey("SUM", "int8", "host", "wrong-values", counted=False, wrong=("reference",))
     assert known.issue(host, ("reference",), settings) == issue
     assert known.issue(host, ("xnnpack", "reference"), settings) is None
     shared = replace(host, verdict="shared", wrong=())
@@ -161,7 +161,7 @@ def test_a_kernel_set_that_fails_beside_the_device_has_to_be_of_the_entry() -> N
 
 def test_operators_that_are_wrong_together_are_linked_by_how_they_hang_together() -> None:
     read = "the result of ADD is read and is an output"
-    key = FindingKey("ADD then SUM", "float32", "device", "wrong values", counted=True)
+    key = FindingKey("ADD then SUM", "float32", "device", "wrong-values", counted=True)
     known = KnownFaults((), known_issues(), "gpu", ("ai-edge-litert", "2.3.0"))
 
     def thread(key: FindingKey, *wired: str) -> str | None:
@@ -193,7 +193,7 @@ says = "wraps"
 operator = "SUM"
 types = ["int8"]
 condition = ["rank(shape) = 1"]
-symptoms = ["wrong values"]
+symptoms = ["wrong-values"]
 kernel_sets = ["reference"]
 seen = ["2.3.0"]
 thread = "LiteRT#1"

@@ -31,7 +31,7 @@ def _graph(nodes: Nodes, outputs: tuple[int, ...]) -> OperatorGraph:
 
 
 def _failing(
-    nodes: Nodes, outputs: tuple[int, ...], wrong: tuple[int, ...], symptom: str = "wrong values"
+    nodes: Nodes, outputs: tuple[int, ...], wrong: tuple[int, ...], symptom: str = "wrong-values"
 ) -> FailingGraph:
     graph = _graph(nodes, outputs)
     operands = tuple(np.zeros((1, 2, 3), np.float32) for _ in graph.inputs)

@@ -529,7 +529,7 @@ def test_what_fails_by_a_pair_is_soon_no_longer_drawn_with_a_third_operator() ->
         return any(node.operator == "TANH" and made & set(node.inputs) for node in graph.nodes)
 
     def said(graph: OperatorGraph) -> KernelJudgement:
-        wrong = KernelJudgement("device", "wrong values", counted=True)
+        wrong = KernelJudgement("device", "wrong-values", counted=True)
         return wrong if clobbers(graph) else KernelJudgement("right")
 
     cells = chosen_cells(("COS", "EXP", "FLOOR", "RELU", "SIN", "SQRT", "TANH"), ("float32",))

@@ -98,7 +98,7 @@ def test_each_kind_of_finding_has_its_section() -> None:
         finding_entry(),
         finding_entry(2, accepted="a vendor's"),
         finding_entry(3, verdict="shared", counted=False),
-        finding_entry(4, verdict="undefined", counted=False, symptom="not finite", worst=None),
+        finding_entry(4, verdict="undefined", counted=False, symptom="not-finite", worst=None),
         finding_entry(5, verdict="host", counted=False),
     ]
     page = rendered(constructed_conformance(several))
@@ -155,7 +155,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     document["refused"][0]["message"] = "unbroken_message_" * 20
     document["cells"] += [
         {"operator": one, "type": "int8", "verdicts": {"right": 1234}, "rounding": None,
-         "rounding_unit": ""}
+         "rounding_unit": None}
         for one in ("MUL", "DIV")
     ]  # fmt: skip
     file = tmp_path_factory.mktemp("conform") / "conform.html"

@@ -100,9 +100,9 @@ def test_each_verdict_has_a_sentence(verdict: str) -> None:
     [
         ({}, "255 steps"),
         ({"worst": 12345.678, "unit": "ulp"}, "1.23e+04 ulp"),
-        ({"worst": 0.25, "unit": ""}, "25% of the values"),
-        ({"worst": 0.01, "unit": ""}, "1% of the values"),
-        ({"worst": 0.0004, "unit": ""}, "less than 1 % of the values"),
+        ({"worst": 0.25, "unit": None}, "25% of the values"),
+        ({"worst": 0.01, "unit": None}, "1% of the values"),
+        ({"worst": 0.0004, "unit": None}, "less than 1 % of the values"),
         ({"worst": None}, "not finite"),
         ({"symptom": "crash"}, ""),
         ({"symptom": "neighbours"}, ""),
@@ -212,9 +212,9 @@ def test_what_fails_comes_first_on_a_terminal_with_its_whole_condition() -> None
 
 
 def test_a_crash_has_no_size_and_an_infinity_is_named() -> None:
-    crash = finding_entry(verdict="crash", symptom="crash", unit="", worst=0.0, condition=[])
-    infinite = finding_entry(2, worst=None, unit="ulp", symptom="not finite")
-    nothing = finding_entry(3, worst=0.0, unit="ulp", symptom="not finite")
+    crash = finding_entry(verdict="crash", symptom="crash", unit=None, worst=0.0, condition=[])
+    infinite = finding_entry(2, worst=None, unit="ulp", symptom="not-finite")
+    nothing = finding_entry(3, worst=0.0, unit="ulp", symptom="not-finite")
     said = printed(constructed_conformance([crash, infinite, nothing]))
     assert said.count("worst: not finite; wrong: device") == 2
     assert (

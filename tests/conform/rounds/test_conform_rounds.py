@@ -266,7 +266,7 @@ def test_operators_of_a_model_were_run_as_they_stand_where_they_were_judged() ->
 
 def test_only_joined_operators_that_fail_are_kept() -> None:
     state, draft = Conformance(), relu_chain([(2,), (2,)])
-    wrong = KernelJudgement("device", "wrong values", counted=True)
+    wrong = KernelJudgement("device", "wrong-values", counted=True)
     for whole in (RIGHT, KernelJudgement("rounding"), KernelJudgement("refused"), wrong):
         state.add(JudgedDraft(draft, (RIGHT, RIGHT), whole))
     assert [one.whole for one in state.joined] == [wrong]

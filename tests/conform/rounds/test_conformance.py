@@ -115,7 +115,7 @@ def test_an_error_that_json_has_no_number_for_is_none(
     run: tuple[ConformRounds, list[ConformFinding]],
 ) -> None:
     rounds, (first, *_) = run
-    said = KernelJudgement("device", "not finite", counted=True, worst=np.inf, unit="ulp")
+    said = KernelJudgement("device", "not-finite", counted=True, worst=np.inf, unit="ulp")
     smallest = replace(first.smallest, judgement=said)
     document = _document((rounds, [replace(first, judgement=said, smallest=smallest)]))
     _check(document)

@@ -40,20 +40,20 @@ from edgeflare.conform.specification.parameter import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 
 KNOWN = (
-    AcceptedFinding(*ADD, "device", "wrong values", "a fused clamp", ("activation is RELU6",)),
+    AcceptedFinding(*ADD, "device", "wrong-values", "a fused clamp", ("activation is RELU6",)),
 )
 
 ISSUES = (
     KnownIssue(
         "a fused clamp",
         *("ADD", ("float32", "int8", "uint8"), ("activation is RELU6",)),
-        symptoms=("wrong values",),
+        symptoms=("wrong-values",),
         kernel_sets=("builtin",),
         seen=("2.2.0",),
     ),
     KnownIssue(
         *("negates before it clamps", "RELU then NEG", ("float32",)),
-        symptoms=("wrong values",),
+        symptoms=("wrong-values",),
         kernel_sets=("builtin",),
         seen=("2.2.0",),
     ),
@@ -214,7 +214,7 @@ def test_a_model_that_does_not_fail_again_gives_place_to_one_that_does(tmp_path:
 
         (one,) = _found(rounds, tmp_path, Settling())
     assert one.smallest.repeats
-    assert one.smallest.judgement.symptom == "wrong values"
+    assert one.smallest.judgement.symptom == "wrong-values"
     assert one.smallest.rows > 1
 
 
@@ -226,7 +226,7 @@ def test_a_finding_that_does_not_fail_again_is_said_to_be_so(tmp_path: Path) -> 
         device.faults = ()
         (one,) = _found(rounds, tmp_path)
     assert not one.smallest.repeats
-    assert one.judgement.symptom == "wrong values"
+    assert one.judgement.symptom == "wrong-values"
 
 
 def _wrong(values: Values) -> Values:
@@ -269,7 +269,7 @@ def test_a_fault_of_a_pair_is_one_small_finding(tmp_path: Path) -> None:
     (found,) = _of_drafts(tmp_path, _arms(FUSED), LONGER, chain("RELU", "NEG"))
     assert (found.number, found.operator, found.type) == (1, "RELU then NEG", "float32")
     assert found.issue == ISSUES[1]
-    assert (found.judgement.verdict, found.judgement.symptom) == ("device", "wrong values")
+    assert (found.judgement.verdict, found.judgement.symptom) == ("device", "wrong-values")
     assert (found.counts, found.failing) == (True, 2)
     small = found.smallest
     assert [node.operator for node in small.draft.nodes] == ["RELU", "NEG"]

@@ -178,7 +178,7 @@ def test_what_depends_on_neighbours_counts_where_the_hosts_do_not(depends: bool)
 def test_what_is_wrong_alone_is_wrong_whatever_it_depends_on(depends: bool) -> None:
     device, twin = ArmAlone(faults=[CLAMPED], depends=depends), ArmAlone("xnnpack")
     verdicts = [one for one, _ in _judged_operators(device, twin)]
-    assert [one.symptom for one in verdicts] == ["", "wrong values", ""]
+    assert [one.symptom for one in verdicts] == ["", "wrong-values", ""]
     assert device.asked == [MODELS[1]]
     assert twin.asked == []
 
@@ -207,7 +207,7 @@ def test_each_draft_has_its_own_verdict() -> None:
     assert chain.whole is not None
     assert chain.whole.verdict == "right"
     assert faulty.nodes[0] is not None
-    assert (faulty.nodes[0].verdict, faulty.nodes[0].symptom) == ("device", "wrong values")
+    assert (faulty.nodes[0].verdict, faulty.nodes[0].symptom) == ("device", "wrong-values")
     assert faulty.nodes[0].counted
     assert faulty.nodes == again.nodes
 

@@ -21,8 +21,8 @@ from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.rounds.refinement import Refinement, with_failing
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
-WRONG = KernelJudgement("device", "wrong values", counted=True, worst=9.0, unit="steps")
-SHARED = KernelJudgement("shared", "wrong values", worst=9.0, unit="steps")
+WRONG = KernelJudgement("device", "wrong-values", counted=True, worst=9.0, unit="steps")
+SHARED = KernelJudgement("shared", "wrong-values", worst=9.0, unit="steps")
 HANG = KernelJudgement("hang", "hang", counted=True)
 CRASH = KernelJudgement("crash", "crash", counted=True)
 SETTINGS = {ADD: ("activation", "RELU6"), SUM: ("keep_dims", True)}
@@ -107,7 +107,7 @@ def test_a_dear_finding_has_few_models(judgement: KernelJudgement, each: int, mo
     assert Refinement().is_dear(node, known)
     settings = {**node.configuration, "keep_dims": False}
     assert not Refinement().is_dear(replace(node, configuration=settings), known)
-    wrong = replace(known, key=FindingKey(*SUM, "device", "wrong values", counted=True))
+    wrong = replace(known, key=FindingKey(*SUM, "device", "wrong-values", counted=True))
     assert not Refinement().is_dear(node, wrong)
 
 

@@ -80,7 +80,7 @@ def test_a_whole_that_is_neither_is_wrong(draft: Draft, off: int) -> None:
     wrong = right.copy()
     wrong[1, 1, 2] += off
     said = _said(model, [wrong])
-    assert (said.verdict, said.symptom, said.counted) == ("device", "wrong values", True)
+    assert (said.verdict, said.symptom, said.counted) == ("device", "wrong-values", True)
     assert said.wrong == ("device",)
     assert said.worst > 1
 
@@ -92,7 +92,7 @@ def test_what_should_be_a_number_and_is_none_is_wrong(value: float) -> None:
     wrong = right.copy()
     wrong[0, 1, 1] = value
     said = _said(model, [wrong])
-    assert (said.verdict, said.symptom, said.counted) == ("device", "not finite", True)
+    assert (said.verdict, said.symptom, said.counted) == ("device", "not-finite", True)
 
 
 def test_what_becomes_of_nan_and_infinities_does_not_count() -> None:

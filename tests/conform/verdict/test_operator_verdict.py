@@ -173,9 +173,9 @@ def wrapped(model: Scaling, inputs: Answer) -> Answer:
         (truncated_to_zero_point, (25,), 0.1713, "biased"),
         (rounded_down, (25,), 0.1713, "biased"),
         (rounded_twice, (300,), 0.1713, "biased"),
-        (off(1), (20,), 0.1713, "wrong values"),
-        (off(-2), (4,), 0.1713, "wrong values"),
-        (wrapped, (100,), 0.0271, "wrong values"),
+        (off(1), (20,), 0.1713, "wrong-values"),
+        (off(-2), (4,), 0.1713, "wrong-values"),
+        (wrapped, (100,), 0.0271, "wrong-values"),
     ],
 )
 @pytest.mark.parametrize("type_", ["int8", "uint8"])
@@ -209,7 +209,7 @@ def test_values_that_are_moved_or_left_out_are_seen(type_: str, seed: int, tail:
     stale = np.concatenate([right[:1], right[:-1]])
     for device in (np.roll(right, 1, axis=1), stale, uncomputed):
         said = model.judged(inputs, device=device, xnnpack=right, builtin=right)
-        assert (said.verdict, said.symptom, said.counted) == ("device", "wrong values", True)
+        assert (said.verdict, said.symptom, said.counted) == ("device", "wrong-values", True)
     assert said.detail.startswith(f"{4 * tail} of 132 values are wrong")
 
 
@@ -231,7 +231,7 @@ def test_no_number_in_place_of_one_is_a_deviation(value: float) -> None:
     device = right.copy()
     device[1, 3] = value
     said = model.judged(inputs, device=device, xnnpack=right)
-    assert (said.verdict, said.symptom, said.counted) == ("device", "not finite", True)
+    assert (said.verdict, said.symptom, said.counted) == ("device", "not-finite", True)
     assert np.isfinite(said.worst)
 
 
@@ -243,7 +243,7 @@ def test_what_becomes_of_nan_and_infinities_is_judged_apart() -> None:
     device = right.copy()
     device[3, 0] = 0.0
     said = model.judged(inputs, device=device, xnnpack=right)
-    assert (said.verdict, said.symptom, said.counted) == ("undefined", "not finite", False)
+    assert (said.verdict, said.symptom, said.counted) == ("undefined", "not-finite", False)
     assert model.judged(inputs, device=device, xnnpack=device).verdict == "right"
     assert model.judged(inputs, device=right, xnnpack=device).verdict == "right"
     # A deviation counts more.
@@ -287,7 +287,7 @@ def test_a_kernel_set_of_the_host_that_is_wrong_is_named() -> None:
     said = model.judged(inputs, device=right, xnnpack=right, reference=wrong)
     assert (said.verdict, said.counted, said.wrong) == ("host", False, ("reference",))
     assert "reference alone is wrong" in said.detail
-    for kind, symptom in (("crash", "crash"), ("misshapen", "wrong shape")):
+    for kind, symptom in (("crash", "crash"), ("misshapen", "wrong-shape")):
         said = model.judged(inputs, device=right, xnnpack=failed(kind))  # type: ignore[arg-type]
         assert (said.verdict, said.symptom, said.wrong) == ("host", symptom, ("xnnpack",))
 
@@ -334,7 +334,7 @@ def test_a_device_whose_answer_has_another_shape(size: int, shared: bool, verdic
     right = model.right(inputs)
     twin = misshapen if shared else right
     said = model.judged(inputs, device=misshapen, xnnpack=twin, builtin=right)
-    assert (said.verdict, said.symptom) == (verdict, "wrong shape")
+    assert (said.verdict, said.symptom) == (verdict, "wrong-shape")
     assert said.counted == (verdict == "device")
     assert said.wrong == (("device", "xnnpack") if shared else ("device",))
 

@@ -96,14 +96,14 @@ def test_mean_difference_is_cohens_d(seed: int) -> None:
     within = np.sqrt(squares / (len(values) - 2))
     within[2] = 1.0
     wanted = (one.mean(axis=0) - other.mean(axis=0)) / within
-    assert measured("mean difference", values, said)[0] == pytest.approx(wanted, abs=1e-3)
+    assert measured("mean-difference", values, said)[0] == pytest.approx(wanted, abs=1e-3)
 
 
 @given(seeds)
 def test_mutual_information_is_that_of_the_table(seed: int) -> None:
     values, said = drawn(seed)
     forms, targets = unit_forms(values), hypothesis_targets(said)
-    found = measured("mutual information", values, said)
+    found = measured("mutual-information", values, said)
     for h in range(said.shape[1]):
         for u in range(values.shape[1]):
             joint = np.zeros((4, 4))
@@ -114,7 +114,7 @@ def test_mutual_information_is_that_of_the_table(seed: int) -> None:
             assert found[h, u] == pytest.approx(wanted, abs=1e-4)
 
 
-@given(seeds, st.sampled_from(["auc", "mutual information"]))
+@given(seeds, st.sampled_from(["auc", "mutual-information"]))
 def test_monotone_maps_of_units_leave_measures_of_ranks(seed: int, measure: Measure) -> None:
     values, said = drawn(seed)
     mapped = np.exp(values / 4).astype(np.float32)
@@ -151,7 +151,7 @@ TRIALS = 300
 def score(measure: Measure, unit: np.ndarray, said: np.ndarray) -> tuple[float, np.ndarray]:
     targets = hypothesis_targets(said[:, None])
     forms = unit_forms(unit[:, None].astype(np.float32))
-    column: Any = {"correlation": targets.standard, "mutual information": targets.bins}
+    column: Any = {"correlation": targets.standard, "mutual-information": targets.bins}
     chosen = column.get(measure, targets.split)[:, 0].astype(np.float64)
     value = MEASURES[measure](forms, targets, as_they_are(len(unit)))[0, 0, 0]
     return float(value), INFLUENCES[measure](unit, chosen)
@@ -180,8 +180,8 @@ def test_intervals_cover(measure: Measure, times: int) -> None:
 
 def test_limits_stay_within_what_a_measure_can_be() -> None:
     assert possible_limits("auc", 0.98, 0.05) == (0.98 - 0.05, 1.0)
-    assert possible_limits("mutual information", 0.01, 0.02) == (0.0, 0.03)
-    assert possible_limits("mean difference", -3.0, 1.0) == (-4.0, -2.0)
+    assert possible_limits("mutual-information", 0.01, 0.02) == (0.0, 0.03)
+    assert possible_limits("mean-difference", -3.0, 1.0) == (-4.0, -2.0)
 
 
 def test_the_interval_of_a_share_covers_it() -> None:

@@ -14,7 +14,7 @@ from edgeflare.conform.specification.operator_specification import OperatorSpeci
 from edgeflare.conform.specification.parameter import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom, Verdict
 
-STRONGER: Mapping[Symptom, Symptom] = {"biased": "wrong values"}
+STRONGER: Mapping[Symptom, Symptom] = {"biased": "wrong-values"}
 """Symptoms that are weak signs of another one: fewer models that have them, and that meet a
 condition of the other one, are no finding of their own."""
 
@@ -22,7 +22,7 @@ condition of the other one, are no finding of their own."""
 MOST_FAILING, MOST_PASSING = 600, 3000
 """Models that are looked at, the latest of each: those were asked for to tell conditions apart."""
 
-_TELLING: Mapping[Symptom, int] = {"biased": 60, "wrong values": 4}
+_TELLING: Mapping[Symptom, int] = {"biased": 60, "wrong-values": 4}
 """Different values that a right answer needs at least to say that a fault does not show: what is
 saturated everywhere is right by any kernel."""
 

@@ -36,7 +36,7 @@ TABLES: Final = "issue"
 """The one key of a file: `[[issue]]` begins a table."""
 
 IssueSymptom = Literal[
-    "wrong values", "biased", "not finite", "wrong shape", "crash", "hang", "refused", "rounding"
+    "wrong-values", "biased", "not-finite", "wrong-shape", "crash", "hang", "refused", "rounding"
 ]
 """How an operator fails: a symptom of findings; it is refused; it differs by what rounding may."""
 

@@ -25,7 +25,7 @@ from edgeflare.conform.presentation.conform_words import (
     wrong_words,
 )
 from edgeflare.conform.record.conform_document import ConformDocument, FoundFault
-from edgeflare.pages.facts import count_of, details
+from edgeflare.pages.facts import count_of, details, in_words
 from edgeflare.pages.page import (
     Block,
     Card,
@@ -114,7 +114,7 @@ def _card(one: FoundFault, alike: Sequence[FoundFault]) -> Card:
     return Card(
         id=f"finding-{one.number}",
         number=str(one.number),
-        title=f"{title_of(one)}: {one.symptom}",
+        title=f"{title_of(one)}: {in_words(one.symptom)}",
         chips=[(one.verdict, "kernel" if one.is_new else "mixed")],
         facts=facts,
         words=[verdict_words(one), *filter(None, [one.detail])],
@@ -168,7 +168,7 @@ def _in_full(document: ConformDocument) -> Iterator[Section]:
     host = document.host
     beside = (
         f"{ending_sentence(document)} Beside the device the host ran {', '.join(host.kernels)} of"
-        f" {host.runtime}; what is right was computed in 64-bit arithmetic."
+        f" {host.in_words}; what is right was computed in 64-bit arithmetic."
     )
     asked = Facts("Request", details(asked_besides_cells(document)))
     device = Facts("Device", details(msgspec.to_builtins(document.device)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.record.json_types import JsonValue, plain_json
 
 if TYPE_CHECKING:  # a whole room, which every search would load
@@ -169,9 +169,9 @@ def ending_sentence(document: ConformDocument) -> str:
     """Return why the run ended."""
     reasons = {
         "models": "all models that were asked for were drawn",
-        "time": "its time was up",
+        "time-limit": "its time was up",
         **{by: f"it was stopped by {word}" for by, word in INTERRUPTED_BY.items()},
-        "nothing left": "there was nothing left to draw",
+        "nothing-left": "there was nothing left to draw",
     }
     return f"It ended when {reasons[document.stopped_by]}."
 
@@ -219,10 +219,10 @@ def condition_words(finding: FoundFault) -> str:
 
 def worst_words(finding: FoundFault) -> str:
     """Return how wrong a finding is at its worst."""
-    if finding.symptom in ("wrong shape", "crash", "hang", "corrupts", "neighbours"):
+    if finding.symptom in ("wrong-shape", "crash", "hang", "corrupts", "neighbours"):
         return ""
     worst = finding.worst
-    if worst is None or (finding.symptom == "not finite" and not worst):
+    if worst is None or (finding.symptom == "not-finite" and not worst):
         return "not finite"
     if not finding.unit:
         return f"{worst:.0%} of the values" if worst >= _PERCENT else "less than 1 % of the values"
@@ -240,7 +240,7 @@ def finding_sentence(finding: FoundFault) -> str:
     when = f"when {', '.join(conditions)}" if conditions else "always"
     together = " together" if len(finding.smallest.operators) > 1 else ""
     where = f"; in {', '.join(finding.graphs)}" if finding.graphs else ""
-    return f"{title_of(finding)}: {finding.symptom}{together} {when}{where}"
+    return f"{title_of(finding)}: {in_words(finding.symptom)}{together} {when}{where}"
 
 
 def issue_words(finding: FoundFault) -> str:

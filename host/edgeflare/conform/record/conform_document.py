@@ -12,7 +12,7 @@ import msgspec
 
 from edgeflare.conform.drafts.coverage import UncoveredParts
 from edgeflare.conform.record.conform_header import ConformRequest
-from edgeflare.conform.verdict.kernel_judgement import Unit
+from edgeflare.conform.verdict.kernel_judgement import ErrorUnit
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import UserError
@@ -20,7 +20,7 @@ from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
-StoppedBy = InterruptedBy | Literal["models", "time", "nothing left"]
+StoppedBy = InterruptedBy | Literal["models", "time-limit", "nothing-left"]
 """Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C or
 SIGTERM; or there was nothing left to draw."""
 
@@ -34,10 +34,10 @@ IN_PARTS: Final = "invoked by a signature for each part in turn"
 """How a graph that falls in parts is invoked, in the words of arrangements."""
 
 FaultSymptom = Literal[
-    "wrong values",
+    "wrong-values",
     "biased",
-    "not finite",
-    "wrong shape",
+    "not-finite",
+    "wrong-shape",
     "crash",
     "hang",
     "neighbours",
@@ -95,13 +95,20 @@ class HostKernels(msgspec.Struct, frozen=True, kw_only=True):
     """The host's kernel sets.
 
     Attributes:
-        runtime: the runtime with its version, such as "ai-edge-litert 2.3.0".
+        runtime: package of the runtime, such as "ai-edge-litert".
+        runtime_version: version of that package.
         kernels: names of the sets; the first is the twin.
 
     """
 
     runtime: str
+    runtime_version: str
     kernels: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """The runtime with its version."""
+        return f"{self.runtime} {self.runtime_version}"
 
 
 class ModelCoverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +230,7 @@ class CellVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         type: the operator's type.
         verdicts: number of models by verdict.
         rounding: the greatest error that is rounding; null where there is none.
-        rounding_unit: unit of `rounding`.
+        rounding_unit: unit of `rounding`; null where that is null, or a share of the values.
 
     """
 
@@ -231,7 +238,7 @@ class CellVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     verdicts: Mapping[str, CountFromOne]
     rounding: Number | None
-    rounding_unit: str
+    rounding_unit: ErrorUnit | None
 
 
 class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +262,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
         graphs: the graphs of that model in which operators fail so, such as "signature decode";
             empty where it has one alone.
         worst: the greatest error; null where it is not finite.
-        unit: unit of the error; empty where it is a share of the values.
+        unit: unit of the error; null where it is a share of the values.
         wrong: the arms that are wrong.
         detail: more of it in words.
         smallest: the smallest model that was found to fail so.
@@ -276,7 +283,7 @@ class FoundFault(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[Count, ...]
     graphs: tuple[str, ...]
     worst: Number | None
-    unit: Unit
+    unit: ErrorUnit | None
     wrong: tuple[str, ...]
     detail: str
     smallest: SmallestStored

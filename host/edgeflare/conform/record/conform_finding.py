@@ -112,7 +112,7 @@ class ConformFinding:
             places=self.places,
             graphs=self.graphs,
             worst=kept_error(self.judgement.worst),
-            unit=self.judgement.unit,
+            unit=self.judgement.unit or None,
             wrong=tuple(self.judgement.wrong),
             detail=self.judgement.detail,
             smallest=SmallestStored(

@@ -27,7 +27,7 @@ from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.draft_verdict import JudgedDraft
 from edgeflare.conform.specification.parameter import Setting
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Unit, Verdict
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class CellFigures:
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
-    rounding: tuple[float, str] = (0.0, "")
+    rounding: tuple[float, Unit] = (0.0, "")
     refused: Counter[str] = field(default_factory=Counter)
 
     def add(self, judgement: KernelJudgement) -> None:
@@ -149,7 +149,11 @@ def conform_outcome(
         edgeflare=header.version,
         plan=header.request,
         device=header.device,
-        host=HostKernels(runtime=header.host_runtime, kernels=HOST_KERNELS),
+        host=HostKernels(
+            runtime=header.host.runtime,
+            runtime_version=header.host.runtime_version,
+            kernels=HOST_KERNELS,
+        ),
         model=model,
         stopped_by=stopped_by,
         seconds=round(seconds, 3),
@@ -185,7 +189,7 @@ def _cells(conformance: Conformance) -> tuple[CellVerdicts, ...]:
             type=type_,
             verdicts=dict(sorted(figures.verdicts.items())),
             rounding=kept_error(figures.rounding[0]) if figures.verdicts["rounding"] else None,
-            rounding_unit=figures.rounding[1],
+            rounding_unit=figures.rounding[1] or None,
         )
         for (operator, type_), figures in sorted(conformance.cells.items())
     )

@@ -159,7 +159,7 @@ def _without_answer(failure: RunFailure, twin: ModelAnswer | None) -> KernelJudg
         alike = theirs == "misshapen"
         verdict: Literal["device", "shared"] = "shared" if alike else "device"
         return KernelJudgement(
-            verdict, "wrong shape", not alike, wrong=_wrong_arms(alike), detail=failure.detail
+            verdict, "wrong-shape", not alike, wrong=_wrong_arms(alike), detail=failure.detail
         )
     kind = "crash" if failure.kind == "error" else failure.kind
     # Its operators alone were taken, so that a twin that refuses the whole is no excuse.
@@ -185,7 +185,7 @@ def _wrong(verdict: Literal["device", "shared", "undefined"], errors: Errors) ->
     worst = _worst(errors)
     return KernelJudgement(
         verdict=verdict,
-        symptom="wrong values" if worst < np.inf else "not finite",
+        symptom="wrong-values" if worst < np.inf else "not-finite",
         counted=verdict == "device",
         worst=worst,
         unit="steps",

@@ -28,10 +28,10 @@ Verdict = Literal[
 """
 
 Symptom = Literal[
-    "wrong values",
+    "wrong-values",
     "biased",
-    "not finite",
-    "wrong shape",
+    "not-finite",
+    "wrong-shape",
     "crash",
     "hang",
     "refused",
@@ -43,7 +43,8 @@ Symptom = Literal[
 infinity where there should be none, or none where there should be; another shape or type than the
 model says; no answer; another answer beside other models; other models die after it."""
 
-Unit = Literal["", "steps", "ulp"]
+ErrorUnit = Literal["steps", "ulp"]
+Unit = ErrorUnit | Literal[""]
 """Unit of an error: steps of the result's quantization, units in the last place of float32, or,
 where answers have to be equal, the share of values that are not."""
 

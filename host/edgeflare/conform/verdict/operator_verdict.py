@@ -20,7 +20,7 @@ from edgeflare.conform.verdict.right_values import RightValues, allowance
 _SYMPTOMS: Mapping[RunFailureKind, Symptom] = {
     "crash": "crash",
     "hang": "hang",
-    "misshapen": "wrong shape",
+    "misshapen": "wrong-shape",
 }
 
 _FAR_WORSE = 2.0
@@ -229,7 +229,7 @@ def _furthest(arm: ArmErrors, among: NDArray[np.bool_]) -> float:
 
 
 def _symptom(arm: ArmErrors, among: NDArray[np.bool_]) -> Symptom:
-    return "not finite" if bool(np.isinf(arm.errors[among]).any()) else "wrong values"
+    return "not-finite" if bool(np.isinf(arm.errors[among]).any()) else "wrong-values"
 
 
 def _witnesses(compared: ArmComparison) -> str:
@@ -292,7 +292,7 @@ def _judged_misshapen(
         verdict = "shared"
     return KernelJudgement(
         verdict,
-        "wrong shape",
+        "wrong-shape",
         counted=verdict == "device",
         wrong=(DEVICE, *hosts),
         detail=failure.detail,

@@ -137,7 +137,7 @@ def scored(measure: Measure, unit: Matrix, halves: Halves, hypothesis: int) -> t
 
     """
     targets = halves.held_out
-    form = {"correlation": targets.standard, "mutual information": targets.bins}
+    form = {"correlation": targets.standard, "mutual-information": targets.bins}
     column = form.get(measure, targets.split)[:, hypothesis].astype(np.float64)
     influence = INFLUENCES[measure](unit.astype(np.float64), column)
     score = float(scores(measure, unit[:, None], targets)[hypothesis, 0])

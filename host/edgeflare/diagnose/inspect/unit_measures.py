@@ -56,11 +56,11 @@ def hypothesis_targets(values: NDArray[np.float64]) -> HypothesisTargets:
     return HypothesisTargets(standardized(values), split, np.where(two_valued, two, quarters))
 
 
-Measure = Literal["correlation", "mean difference", "auc", "mutual information", "regression"]
+Measure = Literal["correlation", "mean-difference", "auc", "mutual-information", "regression"]
 """How a unit, or for the last one all units, and a hypothesis are held against each other."""
 
 CENTRES: Final[Mapping[Measure, float]] = MappingProxyType(
-    {"correlation": 0.0, "mean difference": 0.0, "auc": 0.5, "mutual information": 0.0}
+    {"correlation": 0.0, "mean-difference": 0.0, "auc": 0.5, "mutual-information": 0.0}
 )
 """The value of each measure where a unit has nothing to do with a hypothesis."""
 
@@ -164,9 +164,9 @@ def _mutual_information_influence(unit: Column, target: Column) -> Column:
 INFLUENCES: Final[Mapping[str, Callable[[Column, Column], Column]]] = MappingProxyType(
     {
         "correlation": correlation_influence,
-        "mean difference": mean_difference_influence,
+        "mean-difference": mean_difference_influence,
         "auc": auc_influence,
-        "mutual information": _mutual_information_influence,
+        "mutual-information": _mutual_information_influence,
     }
 )
 """Each takes a unit, (n,), and a hypothesis' values, (n,): `standard`, `bins` or else `split`; and
@@ -176,7 +176,7 @@ _POSSIBLE: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
     {
         "correlation": (-1.0, 1.0),
         "auc": (0.0, 1.0),
-        "mutual information": (0.0, float(np.log2(BINS))),
+        "mutual-information": (0.0, float(np.log2(BINS))),
         "regression": (0.0, 1.0),
     }
 )

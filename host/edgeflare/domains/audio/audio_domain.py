@@ -42,7 +42,7 @@ Normalize = Literal["none", "peak"]
 """What the samples of a sound are divided by where there is no front end: 32,768; or the largest
 magnitude among them ("peak"), so that it becomes 1, and silence stays silence."""
 
-WindowsOf = Literal["features", "samples"]
+WindowSource = Literal["features", "samples"]
 """What windows are cut out of: the features that the front end makes of a whole sound; or its
 samples, and the front end is given each window by itself."""
 
@@ -123,9 +123,9 @@ class AudioDomain(Domain):
                 `normalize`.
             rounding: rounding of a quantized input, see `quantize`.
             normalize: what samples are divided by, see `Normalize`; a front end says so itself.
-            windows: `length` and `hop` of the windows that a model is given one after the other,
-                see `Windows`, and what they are cut out `of`, see `WindowsOf`. None where it is
-                given whole sounds, or the frames that the front end makes.
+            windows: `length` and `step` of the windows that a model is given one after the other,
+                see `Windows`, and the `source` that they are cut out of, see `WindowSource`. None
+                where it is given whole sounds, or the frames that the front end makes.
 
         Raises:
             UserError: the sample rate is none, or the length, or there is no such front end.
@@ -153,10 +153,12 @@ class AudioDomain(Domain):
         self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
         self._features = None if self._front_end is None else _RememberedFeatures(self._front_end)
         said = None if windows is None else dict(windows)
-        self._of = "features" if said is None else said.pop("of", "features")
+        self._source = "features" if said is None else said.pop("source", "features")
         self._windows = Windows.of(said)
-        if self._of not in get_args(WindowsOf):
-            raise UserError(f"windows: of is {self._of!r}; expected 'features' or 'samples'")
+        if self._source not in get_args(WindowSource):
+            raise UserError(
+                f"windows: source is {self._source!r}; expected 'features' or 'samples'"
+            )
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
         """Return those of section 6.1."""
@@ -180,10 +182,10 @@ class AudioDomain(Domain):
             right = windows.count(rows)
             raise UserError(
                 f"{model}: frames is {count}, but {rows} {self._cut_out} of a sound have {right}"
-                f" windows of {windows.length} with the hop {windows.hop}: "
+                f" windows of {windows.length} with the step {windows.step}: "
                 + (f"write frames = {right}" if right else "give longer sounds")
             )
-        if self._of == "samples":
+        if self._source == "samples":
             self._sound_shape(_of_window(tensor), model, windows.length)
         else:
             self._sound_shape(self._whole(tensor, model, rows), model, samples)
@@ -193,18 +195,18 @@ class AudioDomain(Domain):
         """Return how many windows a sound has; None where only a user's function could tell."""
         if self._windows is None or self._samples is None:
             return None
-        if self._of == "features" and isinstance(self._front_end, FunctionFrontEnd):
+        if self._source == "features" and isinstance(self._front_end, FunctionFrontEnd):
             return None
         return self._windows.count(self._rows(self._samples))
 
     @property
     def _cut_out(self) -> str:
         """What windows are cut out of, in words."""
-        return "samples" if self._of == "samples" or self._front_end is None else "feature rows"
+        return "samples" if self._source == "samples" or self._front_end is None else "feature rows"
 
     def _rows(self, samples: int) -> int:
         """Return how many rows a sound has of which windows are cut."""
-        if self._of == "samples" or self._front_end is None:
+        if self._source == "samples" or self._front_end is None:
             return samples
         return self._front_end.shape(samples)[0]
 
@@ -243,8 +245,8 @@ class AudioDomain(Domain):
             return ""
         length = takes // each
         return (
-            f", or for windows of {length} write windows = {{ length = {length}, hop ="
-            f" {max(1, length // 2)} }} with the app's hop"
+            f", or for windows of {length} write windows = {{ length = {length}, step ="
+            f" {max(1, length // 2)} }} with the app's step"
         )
 
     @staticmethod
@@ -265,7 +267,7 @@ class AudioDomain(Domain):
         (samples,) = self.input_shape(tensor)
         if self._windows is None:
             return self._sound_encoder(tensor)
-        if self._of == "samples":
+        if self._source == "samples":
             return InputWindows(self._windows, self._sound_encoder(_of_window(tensor)), tensor)
         rows = self._rows(samples)
         encoder = self._sound_encoder(self._whole(tensor, "the model", rows))

@@ -19,6 +19,7 @@ from edgeflare.fleet.record.fleet_state import AttemptState, FleetRequest, Fleet
 from edgeflare.fleet.work.folder_archive import KINDS, NotARunError, require_run, unpack_folder
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.outside_text import json_value
+from edgeflare.pages.facts import in_words
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import ClaimedFolder, FolderKind, is_free, remove_documents
@@ -420,8 +421,8 @@ def _units(units: Sequence[UnitState]) -> str:
             f" {attempt.seconds:.0f} s {_text(attempt.outcome)}"
             for attempt in unit.attempts
         )
-        colour = "bad" if unit.status == "given up" else unit.status
-        status = f'<span class="{_text(colour)}">{_text(unit.status)}</span>'
+        colour = "bad" if unit.status == "given-up" else unit.status
+        status = f'<span class="{_text(colour)}">{_text(in_words(unit.status))}</span>'
         searched = f"{unit.ended} of {unit.seeds}"
         name, device_class = _text(unit.name), _text(unit.device_class)
         rows.append((name, device_class, status, searched, _number(unit.found), tries))

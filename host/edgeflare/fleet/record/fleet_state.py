@@ -60,7 +60,7 @@ class FleetRequest:
 _NO_FAILURES = ("", "exit code 0", "exit code 1", "exit code 130")
 """Outcomes of attempts that run, are done or were stopped."""
 
-UnitStatus = Literal["waiting", "running", "done", "given up"]
+UnitStatus = Literal["waiting", "running", "done", "given-up"]
 
 
 class AttemptState(msgspec.Struct):
@@ -170,7 +170,7 @@ class FleetState(msgspec.Struct, tag_field="schema", tag="edgeflare.fleet/v1"):
         outcomes = [attempt.outcome for unit in self.units for attempt in unit.attempts]
         if again := sum(outcome not in _NO_FAILURES for outcome in outcomes):
             units += f", {again} attempts lost or failed"
-        if given_up := sum(unit.status == "given up" for unit in self.units):
+        if given_up := sum(unit.status == "given-up" for unit in self.units):
             units += f", {given_up} given up"
         if not self.searched:
             return units

@@ -117,7 +117,7 @@ def few_inputs(known: KnownToRules) -> Iterator[Cause]:
             rule="data",
             sentence=f"{count_of(inputs, 'input')} cannot decide anything",
             evidence=f"{LEAST_INPUTS} are the least, some hundreds decide most",
-            next_step="go on with --resume, and a larger --budget"
+            next_step="go on with --resume, and a longer --time-limit"
             if cut_off
             else "give more inputs with --inputs, with labels where there are some",
         )

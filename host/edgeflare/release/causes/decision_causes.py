@@ -30,9 +30,9 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
         what = "puts out NaN or infinity" if kinds == ["nan"] else f"fails ({', '.join(kinds)})"
         spared = [str(arm) for arm in its.right if arm not in arms]
         others = f"the {' and the '.join(spared)} never" if spared else ""
-        layers = known.of_kinds("not finite")
+        layers = known.of_kinds("not-finite")
         where = its.begins or "; ".join(layer.sentence for layer in layers)
-        advice = next((fault.next_step for fault in known.of_kinds("not finite")), "")
+        advice = next((fault.next_step for fault in known.of_kinds("not-finite")), "")
         yield Cause(
             rule="failures",
             sentence=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.release.causes.cause import Cause, KnownToRules, outcome
 from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.figures.device_figures import OperatorFault, StageFigures
@@ -148,7 +148,8 @@ def _conformance(figures: CheckFigures, device: str, wrong: Sequence[str]) -> st
     """Return what `edgeflare conform` says of the layers that a device computes otherwise."""
     for fault in _faults_as_they_stand(figures, device):
         if any(said.startswith(place) for said in wrong for place in fault.layers):
-            return f"conform finds {fault.operator} {fault.type} with {fault.symptom}{fault.when}"
+            symptom = in_words(fault.symptom)
+            return f"conform finds {fault.operator} {fault.type} with {symptom}{fault.when}"
     return ""
 
 

@@ -13,8 +13,8 @@ from edgeflare.release.harm import file_does_harm
 def faulty_file(known: KnownToRules) -> Iterator[Cause]:
     """Yield faults of the file that are not a matter of ranges or of one layer."""
     for fault in known.of_kinds(
-        *("unread input", "not finite", "overflow", "flushed constant", "options"),
-        *("copied scale", "raw state", "state scale"),
+        *("unread-input", "not-finite", "overflow", "flushed-constant", "options"),
+        *("copied-scale", "raw-state", "state-scale"),
     ):
         yield _of_fault("file", fault, known)
 
@@ -52,7 +52,7 @@ def other_preprocessing(known: KnownToRules) -> Iterator[Cause]:
 
 def cut_off_range(known: KnownToRules) -> Iterator[Cause]:
     """Yield values of the input, a layer or an output that a range cuts off."""
-    for fault in known.of_kinds("input range", "cut off"):
+    for fault in known.of_kinds("input-range", "cut-off"):
         yield _of_fault("range", fault, known)
     for device in known.figures.devices:
         systematic = device.decisions.systematic

@@ -38,7 +38,7 @@ class CheckFigures(msgspec.Struct, frozen=True, kw_only=True):
             as that shows without trying.
         mend: what a repair gives; null where none was tried, or it could not be.
         missing: reasons why parts could not be measured, by the name of the part.
-        cut: the names of the parts that were cut off, or not begun, by the budget or the user.
+        cut: the names of the parts that were cut off, or not begun, by the time limit or the user.
 
     """
 
@@ -128,8 +128,10 @@ class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
         device: name of the device.
         compressed: time of the compressed model; null where it was not timed.
         original: time of the original; null where it does not run there.
-        ratio: time of the compressed model over that of the original, in turns: the median, and
-            the ends of its interval of 95 %; null without an original.
+        ratio: time of the compressed model over that of the original, in turns: the median; null
+            without an original.
+        ratio_low: lower end of the 95 % interval of that median; likewise.
+        ratio_high: upper end; likewise.
         worker_bytes: resident memory of the largest worker process of the agent; null where that is
             not told.
         arena_bytes: size of the compressed model's arena; null where the runtime has none.
@@ -141,7 +143,9 @@ class CostFigures(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     compressed: InferenceTime | None
     original: InferenceTime | None
-    ratio: tuple[Amount, Amount, Amount] | None
+    ratio: Amount | None
+    ratio_low: Amount | None
+    ratio_high: Amount | None
     worker_bytes: Count | None
     arena_bytes: Count | None
     inferences: CountFromOne = 1

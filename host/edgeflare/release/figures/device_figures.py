@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.record.json_types import Amount, Count, CountFromOne
 from edgeflare.release.figures.data import OtherReading
 from edgeflare.release.figures.decisions import DecisionChanges, DecisionFigures
@@ -193,7 +193,7 @@ class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
         number: number of the finding in the run.
         operator: name of the operator.
         type: type of the operator's values, such as int8.
-        symptom: how the operator fails, such as "wrong values".
+        symptom: how the operator fails, such as "wrong-values".
         condition: predicates that all failing models share and others lack; empty where there are
             none.
         places: positions of the model's operators that are wrong so as they stand, on values that
@@ -222,4 +222,4 @@ class OperatorFault(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         what = self.layers[0] if self.layers else f"{self.operator} {self.type}"
-        return f"{what}: {self.symptom}{'' if self.layers else self.when}"
+        return f"{what}: {in_words(self.symptom)}{'' if self.layers else self.when}"

@@ -28,17 +28,17 @@ class FileFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FaultKind = Literal[
-    "unread input",
-    "state scale",
-    "raw state",
-    "copied scale",
-    "flushed constant",
+    "unread-input",
+    "state-scale",
+    "raw-state",
+    "copied-scale",
+    "flushed-constant",
     "options",
-    "not finite",
+    "not-finite",
     "overflow",
     "constants",
-    "input range",
-    "cut off",
+    "input-range",
+    "cut-off",
     "coarse",
 ]
 """What may be wrong with a compressed file."""

@@ -142,7 +142,7 @@ def mend(record: CheckRecord, opened: OpenedPair, why_not: str | None) -> None:
 
 
 def _repair(record: CheckRecord, opened: OpenedPair) -> None:
-    """Try candidates of a repair in what is left of the budget."""
+    """Try candidates of a repair in what is left of the time limit."""
     from edgeflare.release.mend import (  # noqa: PLC0415 - the repair's room
         FOLDER,
         JUDGING,
@@ -236,7 +236,7 @@ _OPERATORS_SHARE: Final = 0.1
 """Share of the time for the operators of the model by themselves, on each device."""
 
 _OPERATORS_SECONDS: Final = 15.0
-"""Seconds that are spent on the operators at most, whatever the budget."""
+"""Seconds that are spent on the operators at most, whatever the time limit."""
 
 _OPERATORS_LEAST: Final = 2.0
 """Seconds without which no operator is tried: to open the host's kernel sets takes a part of it."""

@@ -138,7 +138,7 @@ if "--run" in sys.argv:
     run(told, kernels)
     sys.exit(0)
 finding = told["finding"]
-print(f"{finding['operator']} {finding['type']}: {finding['symptom']}", end="")
+print(f"{finding['operator']} {finding['type']}: {finding['symptom'].replace('-', ' ')}", end="")
 print(f" ({told['found']['ran_on']}); here with {kernels} kernels")
 end = ended(kernels)
 if end == "refused":

@@ -38,12 +38,10 @@ from edgeflare.survey.rates.rate_interval import field_interval, rate
 from edgeflare.survey.rates.rate_words import interval, percent, points
 from edgeflare.survey.sampling_design import Draws, SamplingDesign, SamplingRounds, Strata
 
-State = Literal["held", "not held", "undecided"]
+State = Literal["pass", "fail", "open"]
 
-HELD: Final[State] = "held"
-NOT_HELD: Final[State] = "not held"
-UNDECIDED: Final[State] = "undecided"
-"""The states of a gate."""
+STATE_WORDS: Final[Mapping[State, str]] = {"pass": "held", "fail": "not held", "open": "undecided"}
+"""The states of a gate in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def gate_outcome(
     if before is None:
         high = field_interval(found, fact, sample, facts.input, of, confidence).high
         field_high = min(1.0, high)
-    state: State = "undecided" if decided is None else "held" if decided else "not held"
+    state: State = "open" if decided is None else "pass" if decided else "fail"
     return GateOutcome(
         gate, state, found.value - shift, found.low - shift, found.high - shift, field_high,
         found.items, found.asked,
@@ -150,7 +148,7 @@ class JudgedGates:
     def decided(self, facts: SurveyFacts, rounds: SamplingRounds) -> bool:
         """Whether there are gates, and each of them is decided."""
         outcomes = self.outcomes(facts, rounds)
-        return bool(outcomes) and all(outcome.state != UNDECIDED for outcome in outcomes)
+        return bool(outcomes) and all(outcome.state != "open" for outcome in outcomes)
 
     def described(self, facts: SurveyFacts, rounds: SamplingRounds) -> tuple[DescribedGate, ...]:
         """Return what a survey's document says of each gate."""
@@ -304,7 +302,7 @@ def _alone(outcome: GateOutcome) -> str:
 def _field(outcome: GateOutcome) -> str:
     """Return what a gate that is held leaves open of the field; nothing where it says no more."""
     high = outcome.field_high
-    if outcome.state != HELD or high is None or high < outcome.gate.limit:
+    if outcome.state != "pass" or high is None or high < outcome.gate.limit:
         return ""
     return f"; in the field they come from it may be up to {percent(high)}"
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
@@ -39,11 +38,8 @@ from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserv
 from edgeflare.survey.rates.rate_interval import Rate
 from edgeflare.survey.rates.slices import overall_rate
 from edgeflare.survey.record.survey_journal import VOUCHED_KEY, facts_of, vouched_draws
-from edgeflare.survey.record.survey_plan import SurveyPlan
+from edgeflare.survey.record.survey_plan import SamplingEnd, SurveyPlan
 from edgeflare.survey.sampling_design import SamplingRounds
-
-SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
-"""Why the device is asked about no further item."""
 
 _ASKED_AGAIN = 8
 """Last answers of a round cut short that are asked for again."""

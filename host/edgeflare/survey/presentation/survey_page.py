@@ -8,7 +8,7 @@ from edgeflare.pages.facts import details
 from edgeflare.pages.page import CheckLine, Facts, Illustration, Mark, Page, Section, Sentences
 from edgeflare.report.arm_lines import folded_line
 from edgeflare.report.entry_words import input_words
-from edgeflare.survey.gates.gate_judgement import HELD, NOT_HELD, UNDECIDED, State
+from edgeflare.survey.gates.gate_judgement import STATE_WORDS, State
 from edgeflare.survey.presentation.survey_tables import (
     baseline_tables,
     class_table,
@@ -31,7 +31,7 @@ from edgeflare.survey.presentation.survey_words import (
 from edgeflare.survey.rates.rate_words import together
 from edgeflare.survey.record.survey_document import SurveyDocument
 
-_MARKS: Mapping[State, Mark] = {HELD: "pass", NOT_HELD: "fail", UNDECIDED: "attention"}
+_MARKS: Mapping[State, Mark] = {"pass": "pass", "fail": "fail", "open": "attention"}
 
 _GROUPS = (
     "Differences are those of the first group less the second, in percentage points, of these"
@@ -74,7 +74,7 @@ def survey_page(
         CheckLine(
             _MARKS[gate.state],
             gate.name,
-            f"is {gate.state}: {gate.sentence}{next_step(document, gate, where)}",
+            f"is {STATE_WORDS[gate.state]}: {gate.sentence}{next_step(document, gate, where)}",
         )
         for gate in document.gates
     ]
@@ -95,9 +95,9 @@ def survey_page(
 
 def _mark(document: SurveyDocument) -> Mark | None:
     states = {gate.state for gate in document.gates}
-    if NOT_HELD in states:
+    if "fail" in states:
         return "fail"
-    if UNDECIDED in states or cut_off(document):
+    if "open" in states or cut_off(document):
         return "attention"
     return "pass" if states else None
 

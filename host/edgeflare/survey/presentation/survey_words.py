@@ -14,7 +14,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import count_of
 from edgeflare.record.request import how_to_ask_more
 from edgeflare.report.entry_words import input_words
-from edgeflare.survey.gates.gate_judgement import UNDECIDED, DescribedGate
+from edgeflare.survey.gates.gate_judgement import STATE_WORDS, DescribedGate
 from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate
 from edgeflare.survey.rates.rate_words import (
     between,
@@ -359,7 +359,7 @@ def _rare_rate(document: SurveyDocument, rare: RareEstimate) -> str:
 
 def gate_sentence(gate: DescribedGate) -> str:
     """Return what became of a gate: `rate<0.01 is held: …`."""
-    return f"{gate.name} is {gate.state}: {gate.sentence}"
+    return f"{gate.name} is {STATE_WORDS[gate.state]}: {gate.sentence}"
 
 
 def gated_conditions(document: SurveyDocument) -> frozenset[str]:
@@ -380,7 +380,7 @@ def next_step(document: SurveyDocument, gate: DescribedGate, where: str = "RUN")
         where: the run directory as the user knows it; its placeholder in a file that is passed on.
 
     """
-    if gate.state != UNDECIDED or document.stopped_by is None:
+    if gate.state != "open" or document.stopped_by is None:
         return ""
     words = how_to_ask_more(SurveyPlan, f"--{document.stopped_by}")
     more = "" if words is None else f" and {words}"
@@ -395,5 +395,5 @@ def next_arguments(document: SurveyDocument, gate: DescribedGate) -> str:
         gate: one of its gates.
 
     """
-    more = _ARGUMENTS.get(document.stopped_by or "") if gate.state == UNDECIDED else None
+    more = _ARGUMENTS.get(document.stopped_by or "") if gate.state == "open" else None
     return "" if more is None else f"; to decide it, give {more}"

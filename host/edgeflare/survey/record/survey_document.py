@@ -18,13 +18,13 @@ from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
-from edgeflare.run.run_document import RunDevice
+from edgeflare.run.run_document import RunDevice, StoppedBy
 from edgeflare.survey.gates.gate_judgement import DescribedGate
 from edgeflare.survey.items.survey_inputs import AskedInputs
 from edgeflare.survey.rates.group_differences import GroupDifferences
 from edgeflare.survey.rates.rate_interval import FieldInterval, SignedEstimate
 from edgeflare.survey.rates.slices import SliceTable, SurveySlice
-from edgeflare.survey.record.survey_plan import EarlierEnds
+from edgeflare.survey.record.survey_plan import EarlierEnds, SamplingEnd
 
 WRITTEN_FROM_IT = ("survey.html", "survey.csv", "junit.xml", "summary.md")
 """What `edgeflare report` writes of a survey beside its document."""
@@ -61,7 +61,7 @@ class AboutSurvey(msgspec.Struct, frozen=True, kw_only=True):
     host: RunHost
     classes: tuple[str, ...]
     plan: AskedPlan
-    stopped_by: str | None
+    stopped_by: StoppedBy | SamplingEnd | None
     seconds: Amount
     device_queries: Count
     overhead_device_queries: Count

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import structs
@@ -23,6 +23,9 @@ from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.items.survey_inputs import AskedGroups, AskedInputs
+
+SamplingEnd = Literal["precision", "gates", "device-queries", "time-limit", "all-items"]
+"""Why the device is asked about no further item."""
 
 ENDED_KEY = "survey_ended"
 """The key of `about` under which the journal says why the device was asked no further; null where
@@ -56,7 +59,7 @@ class EarlierEnds:
     precision: Number | None
     device_queries: Count | None
     time_limit_seconds: Number | None
-    ended: str | None
+    ended: SamplingEnd | None
     asked: Count
 
 
