@@ -62,7 +62,7 @@ def test_unpacked_anywhere_it_runs_the_agent_with_the_python_that_it_is_told(
     python.chmod(0o755)
     done = subprocess.run(
         [folder / "agent", "--port", "0"],
-        env={**os.environ, "EDGEFLARE_PYTHON": str(python)},
+        env={**os.environ, "EDGEFLARE_AGENT_PYTHON": str(python)},
         capture_output=True,
         text=True,
         check=True,

@@ -78,7 +78,7 @@ _LAUNCHER = """\
 PYTHONPATH=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH
 unset PYTHONHOME
-exec "$EDGEFLARE_PYTHON" -m edgeflare_agent "$@"
+exec "$EDGEFLARE_AGENT_PYTHON" -m edgeflare_agent "$@"
 """
 
 OTHERS_KEPT = 2

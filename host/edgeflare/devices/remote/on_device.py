@@ -151,7 +151,7 @@ def launch(
         start_seconds: time that it may take to start; None for READY_SECONDS.
 
     """
-    prefix = "" if python is None else f"export EDGEFLARE_PYTHON={shlex.quote(python)}"
+    prefix = "" if python is None else f"export EDGEFLARE_AGENT_PYTHON={shlex.quote(python)}"
     seconds = start_seconds or READY_SECONDS
     arguments = (cache, sha256, name, platform.node(), str(seconds), *options)
     said = _call(remote, seconds + SHORT_SECONDS, "launch", *arguments, prefix=prefix)
