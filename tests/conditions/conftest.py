@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.conditions import condition_registry
-from edgeflare.conditions.condition_registry import GROUP
+from edgeflare.conditions.condition_registry import ENTRY_POINTS
 
 Install = Callable[..., None]
 
@@ -16,7 +16,7 @@ Install = Callable[..., None]
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Install modules of others beside ours, by their names and sources."""
-    ours = tuple(entry_points(group=GROUP))
+    ours = tuple(entry_points(group=ENTRY_POINTS))
     known = set(sys.modules)
     caches = (condition_registry._others, condition_registry._ours)
 
@@ -24,7 +24,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         for name, source in sources.items():
             (tmp_path / f"{name}.py").write_text(source)
         monkeypatch.syspath_prepend(tmp_path)
-        theirs = tuple(EntryPoint(f"a-{name}", name, GROUP) for name in sources)
+        theirs = tuple(EntryPoint(f"a-{name}", name, ENTRY_POINTS) for name in sources)
         monkeypatch.setattr(condition_registry, "entry_points", lambda **_group: theirs + ours)
         for cached in caches:
             cached.cache_clear()

@@ -128,7 +128,7 @@ def test_an_entry_point_names_a_module(
     install(my_rain=rain())
     entries = [
         *condition_registry._entries(),
-        EntryPoint("one", "my_rain:rain", condition_registry.GROUP),
+        EntryPoint("one", "my_rain:rain", condition_registry.ENTRY_POINTS),
     ]
     monkeypatch.setattr(condition_registry, "entry_points", lambda **_group: entries)
     (said,) = condition_complaints()

@@ -14,7 +14,7 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.errors import UserError
 from edgeflare_operators.entry_points import entry_points
 
-GROUP = "edgeflare.conditions"
+ENTRY_POINTS = "edgeflare.conditions"
 """The group of entry points; each names a module that holds conditions."""
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -73,8 +73,8 @@ def _ours() -> tuple[Condition, ...]:
     entries = [entry for entry in _entries() if not is_foreign(entry)]
     if not entries:
         raise UserError(
-            f"edgeflare is not installed as it is (no entry point of {GROUP} is its own), so it"
-            " has no conditions: run `pip install -e .` in its checkout"
+            f"edgeflare is not installed as it is (no entry point of {ENTRY_POINTS} is its own), so"
+            " it has no conditions: run `pip install -e .` in its checkout"
         )
     return tuple(condition for entry in entries for condition in _load(entry))
 
@@ -123,7 +123,7 @@ def _others() -> _ForeignConditions:
 
 
 def _entries() -> list[EntryPoint]:
-    return sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: (entry.name, entry.value))
 
 
 def _load(entry: EntryPoint) -> tuple[Condition, ...]:
