@@ -129,7 +129,8 @@ def run_conformance(
     if request.graphs != "only":
         sources = _draft_sources(request, run.reading, coverage, (operators, memo))
         stopped_by = _draw(rounds, sources, request, ending)
-    drawn = GraphRounds(arms, GraphDrawing(request.cells, graphs), run.journal)
+    in_graphs = () if request.graphs == "none" else request.cells
+    drawn = GraphRounds(arms, GraphDrawing(in_graphs, graphs), run.journal)
     if request.graphs != "none" and ending.cut_short is None:
         for part in () if run.reading is None else run.reading.graphs:
             if part.graph is not None:

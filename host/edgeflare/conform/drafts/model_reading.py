@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.file_operators import (
@@ -76,7 +77,7 @@ class ReadGraph:
     graph: OperatorGraph | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelReading:
     """What a model consists of.
 
@@ -110,23 +111,24 @@ class ModelReading:
     @property
     def distinct(self) -> tuple[ReadOperator, ...]:
         """The known operators, of equal ones, constants included, the first."""
-        return tuple(several[0] for several in self._equal())
+        return tuple(several[0] for several in self._equal)
 
     def distinct_at(self, places: Collection[int]) -> int:
         """Return how many distinct operators lie at some places of the model."""
-        return sum(any(alike.place in places for alike in several) for several in self._equal())
+        return sum(any(alike.place in places for alike in several) for several in self._equal)
 
     def equal_to(self, places: Collection[int]) -> set[int]:
         """Return the places of all operators that are equal to those at some places."""
         return {
             alike.place
-            for several in self._equal()
+            for several in self._equal
             if any(operator.place in places for operator in several)
             for alike in several
         }
 
+    @cached_property
     def _equal(self) -> list[list[ReadOperator]]:
-        """Return the known operators, equal ones together."""
+        """The known operators, equal ones together; their constants are written to tell."""
         files: dict[bytes, list[ReadOperator]] = {}
         for operator in self.known:
             files.setdefault(graph_file(operator.graph), []).append(operator)
