@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from called_commands import empty_figures
 from edgeflare.conditions.condition_choice import chosen_conditions
+from edgeflare.conform.rounds import smallest_models
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.release import cost, field, layer_faults, mend, near, operator_conformance
 from edgeflare.repair import fit_inputs, repair_cost, repair_run
@@ -78,7 +79,8 @@ def only(*methods: str) -> Iterator[None]:
 def brief_checks() -> Iterator[None]:
     """Have checks try six conditions at one severity, explain few inputs, search and draw little.
 
-    Wrong operators are found and not refined, which `release/test_operator_conformance.py` does.
+    Wrong operators are found, and neither refined nor made small, as they are in
+    `release/test_operator_conformance.py`.
     """
     with pytest.MonkeyPatch.context() as patch, empty_figures():
         patch.setattr(field, "SEVERITIES", (2,))
@@ -88,6 +90,8 @@ def brief_checks() -> Iterator[None]:
         patch.setattr(layer_faults, "_EXPLAINED", 3)
         patch.setattr(operator_conformance, "_NEAR", 2)
         patch.setattr(ConformRounds, "refine", lambda _: 0)
+        patch.setattr(smallest_models, "_RUNS", 1)
+        patch.setattr(smallest_models, "_UNCOUNTED_RUNS", 1)
         patch.setattr(near, "_QUERIES", 60)
         patch.setattr(cost, "_MOST_TURNS", 11)
         yield
