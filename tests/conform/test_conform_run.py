@@ -40,7 +40,7 @@ from edgeflare.conform.graph_file import signatures_file
 from edgeflare.conform.record.conform_document import read_conformance
 from edgeflare.conform.record.conform_journal import begin_journal, resume_journal
 from edgeflare.conform.record.finding_files import load_finding
-from edgeflare.conform.rounds import conform_rounds
+from edgeflare.conform.rounds import conform_rounds, refinement, smallest_models
 from edgeflare.conform.rounds.model_figures import model_figures
 from edgeflare.core.interrupt import InterruptedBy
 from edgeflare.errors import InfrastructureError
@@ -48,6 +48,9 @@ from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
 
 pytestmark = pytest.mark.slow
+
+ROUND = 64
+"""Models of a round."""
 
 
 def ended(
@@ -59,7 +62,11 @@ def ended(
     content: bytes | None = None,
     **asked: Any,
 ) -> dict[str, Any]:
-    """Begin a run, or go on with that of the folder; return its document, as it was written."""
+    """Begin a run, or go on with that of the folder; return its document, as it was written.
+
+    Its rounds draw less than those of the command, and its findings are refined and shrunk with
+    fewer models.
+    """
     header = a_header(cells)
     header = replace(header, request=replace(header.request, **asked))
     begun = (folder / "conform.db").exists()
@@ -74,7 +81,13 @@ def ended(
             else model_figures("model.tflite", content, reading, cells)
         )
         run = ConformanceRun(header, RunDirectory(folder), journal, model, reading, ())
-        run_conformance(run, arms, observer or SeenProgress(), interrupted)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(conform_run, "ROUND_MODELS", ROUND)
+            patch.setattr(conform_run, "_LAST_ROUNDS", 1)
+            patch.setattr(conform_rounds, "_MOST_LEFT_OUT", 2 * ROUND)
+            patch.setattr(refinement, "_EACH", 8)
+            patch.setattr(smallest_models, "_RUNS", 50)
+            run_conformance(run, arms, observer or SeenProgress(), interrupted)
     finally:
         journal.close()
     return dict(msgspec.to_builtins(read_conformance(RunDirectory(folder))))
@@ -111,7 +124,7 @@ def test_in_a_short_time_few_models_are_drawn_in_short_rounds(tmp_path: Path) ->
         models=96,
         time_limit_seconds=3600.0,
     )
-    assert cut["models"] == 16  # without a time, a third of the 96
+    assert cut["models"] == 16  # without a time, a third of the 96, or a whole round
 
 
 def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
@@ -160,13 +173,13 @@ def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path:
 def test_cells_beside_one_that_hangs_are_run_to_the_end(tmp_path: Path) -> None:
     document = ended(
         *(tmp_path / "run", faulty_arms(PlantedFault("SUM", failure="hang")), (ADD, SUM)),
-        models=400,
+        models=100,
     )
-    assert (document["stopped_by"], document["models"]) == ("models", 400)
+    assert (document["stopped_by"], document["models"]) == ("models", 100)
     by_cell = {one["operator"]: sum(one["verdicts"].values()) for one in document["cells"]}
-    assert by_cell["SUM"] < 133
-    assert by_cell["ADD"] == 400 - by_cell["SUM"]
-    few = ended(tmp_path / "few", faulty_arms(HUNG), (SUM,), models=257)
+    assert by_cell["SUM"] < 33
+    assert by_cell["ADD"] == 100 - by_cell["SUM"]
+    few = ended(tmp_path / "few", faulty_arms(HUNG), (SUM,), models=ROUND + 1)
     assert few["stopped_by"] == "models"
 
 
@@ -218,7 +231,7 @@ def test_graphs_are_drawn_until_the_limit_where_shrinking_takes_less(
 
     class SlowArm(ExactArm):
         def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
-            passed[0] += 10.0
+            passed[0] += 25.0
             return super().run(models)
 
     clock = SimpleNamespace(monotonic=lambda: passed[0])
@@ -231,11 +244,14 @@ def test_graphs_are_drawn_until_the_limit_where_shrinking_takes_less(
     assert document["seconds"] > 0.9 * 2000.0
 
 
-RUN = ("conform", "--ops", "TANH", "--dtype", "int16x8", "--models", "264")
-"""Two rounds, of an operator that all kernels get wrong. What they make of a sum of no values would
-be another one in each process."""
+RUN = (
+    *("conform", "--ops", "TANH", "--dtype", "int16x8"),
+    *("--models", "32", "--time-limit", "1h"),
+)
+"""Rounds, which are short with a time limit, of an operator that all kernels get wrong. What they
+make of a sum of no values would be another one in each process."""
 
-KILLS = 2
+KILLS = 1
 
 
 def _command(out: Path) -> list[str]:
