@@ -137,27 +137,6 @@ def test_objects_have_a_kind_and_boxes_on_seed_and_trigger(faces: Searched) -> N
         assert not any(box["difference"] for boxes in before["boxes"].values() for box in boxes)
 
 
-def test_chosen_operators_of_sounds_alone_are_drawn(tmp_path: Path) -> None:
-    limits = ("--first", "3", "--max-queries", "60", "--fail-on", "none", "--shrink", "0")
-    chosen = ("--operators", "gain,white-noise")
-    completed("search", WORDS, *limits, *chosen, "--out", tmp_path / "run")
-    document = document_of(tmp_path / "run")
-    assert document["plan"]["operators"] == ["gain", "white-noise"]
-    drawn = {name for one in document["findings"] for name in one["operators"]}
-    assert drawn
-    assert drawn <= {"gain", "white-noise"}
-
-
-@pytest.mark.parametrize("find", ["compression", "kernel"])
-def test_other_deviations_of_objects_are_searched_for(find: str, tmp_path: Path) -> None:
-    limits = ("--first", "2", "--max-queries", "20", "--shrink", "0")
-    options = ("--find", find, "--fail-on", "none", "--out", tmp_path / "run")
-    completed("search", FACES, *limits, *options)
-    findings = document_of(tmp_path / "run")["findings"]
-    assert {one["kind"] for one in findings} <= KINDS
-    assert findings or find == "kernel"
-
-
 def test_anchors_of_a_file_give_the_findings_of_cells(tmp_path: Path) -> None:
     folder = tmp_path / "pair"
     shutil.copytree(FACES, folder)
@@ -184,15 +163,6 @@ def test_anchors_of_a_file_give_the_findings_of_cells(tmp_path: Path) -> None:
     assert anchors["pair"]["fingerprint"] != cells["pair"]["fingerprint"]
     completed("report", tmp_path / "anchors")  # without the file
     assert "anchors.npz" in refused("search", folder, "--dry-run")
-
-
-@pytest.mark.parametrize("example", [WORDS, FACES], ids=["words", "faces"])
-def test_strategies_are_compared(example: Path, tmp_path: Path) -> None:
-    limits = ("--first", "1", "--max-queries", "10", "--rng-seeds", "1")
-    strategies = ("--strategies", "boundary,random")
-    completed("bench", example, *strategies, *limits, "--out", tmp_path / "bench")
-    runs = document_of(tmp_path / "bench", "bench.json")["runs"]
-    assert [one["strategy"] for one in runs] == ["boundary", "random"]
 
 
 def test_compressions_of_a_detector_are_ranked(tmp_path: Path) -> None:

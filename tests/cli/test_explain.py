@@ -6,10 +6,8 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +17,11 @@ from xml.etree import ElementTree
 import pytest
 
 from called_commands import EXAMPLE, call_here, completed, document_of, drawn_figures, refused
+from edgeflare.cli import explain
 from edgeflare.record.atomic_file import write_atomically
-from interrupted_commands import started
 from processes import agents, kill
 
 pytestmark = pytest.mark.slow
-
-DEADLINE_SECONDS = 300.0
 
 
 def explained(run: Path) -> dict[str, Any]:
@@ -224,47 +220,33 @@ def test_pictures_go_with_the_run_that_they_are_of(run: Path) -> None:
     assert not (run / "explain").exists()
 
 
-def put_it(folder: Path, seconds: float) -> None:
-    """Make a device that far away."""
-    (folder / "device_profiles").mkdir(exist_ok=True)
-    far = f'extends = "emulated-builtin"\nlink_delay_seconds = {seconds}\n'
-    (folder / "device_profiles" / "far.toml").write_text(far)
-
-
 @contextmanager
-def slowly(run: Path, folder: Path, *names: str) -> Iterator[subprocess.Popen[str]]:
-    """An explanation, of all findings or some, on a device so far away that it can be stopped."""
-    put_it(folder, seconds=0.08)
-    with started("explain", str(run), *names, "--device", "far", cwd=folder) as process:
-        yield process
+def once_one_is_explained(act: Callable[[], None]) -> Iterator[None]:
+    """Have something happen as soon as the first finding was explained."""
+
+    def drawn(*given: Any) -> None:
+        draw(*given)
+        patch.undo()
+        act()
+
+    draw = explain._draw  # which ends each finding
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explain, "_draw", drawn)
+        yield
 
 
-def await_the_first(run: Path) -> None:
-    """Wait until a finding was explained."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not any((run / "explain").glob("*.svg")):
-        assert time.monotonic() < deadline, "nothing was explained"
-        time.sleep(0.02)
-
-
-def test_stopped_it_keeps_what_is_explained(run: Path, tmp_path: Path) -> None:
-    with slowly(run, tmp_path) as process:
-        await_the_first(run)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=DEADLINE_SECONDS)
-
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
+def test_stopped_it_keeps_what_is_explained(run: Path) -> None:
+    with once_one_is_explained(lambda: signal.raise_signal(signal.SIGTERM)):
+        said = completed("explain", run, code=130)
+    assert "Traceback" not in said.err
     stopped = explained(run)
-    done, left = sorted(stopped["findings"]), sorted(map(str, stopped["pending"]["seed_ids"]))
-    assert done
-    assert left
-    assert sorted(done + left) == found(run)
-    assert err.splitlines()[-1] == (
-        f"edgeflare: stopped by SIGTERM: {len(done)} of {len(done + left)} findings are explained"
+    (done,), left = stopped["findings"], sorted(map(str, stopped["pending"]["seed_ids"]))
+    assert sorted([done, *left]) == found(run)
+    assert said.err.splitlines()[-1] == (
+        "edgeflare: stopped by SIGTERM: 1 of 3 findings are explained"
         f" in {run / 'explain.json'}; the same command goes on"
     )
-    assert "Verdicts" in out
+    assert "Verdicts" in said.out
     assert call_here("report", run, "--html").err == ""
 
 
@@ -283,42 +265,32 @@ def test_the_same_command_goes_on_with_what_is_left(complete: Path) -> None:
     assert {seed_id: whole["findings"][seed_id] for seed_id in done} == stopped["findings"]
 
 
+@pytest.mark.usefixtures("own_agents")
 def test_a_device_that_is_lost_leaves_what_was_explained(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # So the command is started by itself, and its agent is a process below it.
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with slowly(run, tmp_path) as process:
-        await_the_first(run)
-        kill(agents(os.getpid()))
-        _, err = process.communicate(timeout=DEADLINE_SECONDS)
-
-    assert process.returncode == 3, err
-    last = err.splitlines()[-1]
-    assert last.startswith("edgeflare: far")
+    monkeypatch.setattr("edgeflare.devices.device.REOPEN_PAUSES_SECONDS", (0.0,))
+    with once_one_is_explained(lambda: kill(agents(os.getpid()))):
+        said = completed("explain", run, "--device", "emulated-xnnpack", code=3)
+    last = said.err.splitlines()[-1]
+    assert last.startswith("edgeflare: emulated-xnnpack")
     assert last.endswith(f"are explained in {run / 'explain.json'}; the same command goes on")
     kept = explained(run)
     assert kept["findings"]
     assert kept["pending"] == {
-        "device": "far",
+        "device": "emulated-xnnpack",
         "seed_ids": [int(one) for one in found(run) if one not in kept["findings"]],
     }
 
 
-def test_stopped_with_findings_named_it_names_those_that_are_left(
-    run: Path, tmp_path: Path
-) -> None:
+def test_stopped_with_findings_named_it_names_those_that_are_left(run: Path) -> None:
     names = found(run)[1:]
-    with slowly(run, tmp_path, *names) as process:
-        await_the_first(run)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=DEADLINE_SECONDS)
-
-    assert process.returncode == 130
+    with once_one_is_explained(lambda: signal.raise_signal(signal.SIGINT)):
+        said = completed("explain", run, *names, code=130)
     kept = explained(run)
     assert kept["pending"]["seed_ids"] == []
     left = " ".join(name for name in names if name not in kept["findings"])
-    assert err.splitlines()[-1].endswith(
+    assert said.err.splitlines()[-1].endswith(
         f"; the same command with those that are left goes on: {left}"
     )
 

@@ -6,7 +6,6 @@ import csv
 import json
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ import pytest
 from numpy.typing import NDArray
 
 from called_commands import EXAMPLES, call_here, completed, document_of, refused
-from interrupted_commands import started
-from laboratory import untimed
 from plugin_package import install_plugin
 from small_pairs import (
     VOCABULARY,
@@ -176,25 +173,6 @@ def test_one_of_two_inputs_is_searched_beside_the_other(tmp_path: Path) -> None:
     assert [one["search"] for one in document["pair"]["inputs"]] == [True, False]
     require_the_same_again(call_here, tmp_path / "run")
     require_shown(call_here, tmp_path / "run")
-
-
-def test_a_killed_search_of_one_of_two_inputs_goes_on(tmp_path: Path) -> None:
-    pair = write_two_inputs_pair(tmp_path / "pair")
-    slowly = ("--device", "emulated-builtin-slow", "--strategy", "random", "--chains", "1")
-    killed = tmp_path / "killed"
-    command = ("search", str(pair), *slowly, *LIMITS, "--out")
-    with started(*command, str(killed)) as process:
-        deadline = time.monotonic() + 300.0
-        while not (killed / "findings").is_dir() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.kill()
-    assert not (killed / "run.json").exists()
-
-    completed(*command, killed, "--resume", code=1)
-    completed(*command, tmp_path / "whole", code=1)
-    before, after = document_of(tmp_path / "whole"), document_of(killed)
-    assert untimed(after) == untimed(before)
-    require_the_same_again(call_here, killed)
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,11 @@ import pytest
 from called_commands import call_here, completed, document_of, refused
 from documents import Document
 from edgeflare.errors import InfrastructureError
+from edgeflare.progress import ProgressDisplay
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_journal import RunJournal
-from interrupted_commands import started
 from laboratory import untimed
 
 ROOT = Path(__file__).parents[2]
@@ -81,23 +79,6 @@ def test_its_findings_are_those_of_a_run(surveyed: tuple[Path, str]) -> None:
     assert (said.code, exported.is_file()) == (0, True)
 
 
-def test_a_killed_survey_goes_on_to_the_very_same_result(
-    surveyed: tuple[Path, str], tmp_path: Path
-) -> None:
-    """Kill the command once it wrote half of its some 430,000 bytes."""
-    folder = tmp_path / "run"
-    with started(*SURVEY, "--out", str(folder)) as process:
-        _await_bytes(folder / "run.db-wal", 220_000)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    assert not (folder / "survey.json").exists()
-    said = call_here("report", folder)
-    assert said.code == 0 or "finish it with --resume" in said.complaint()
-    assert "at any distance" not in said.out
-    completed(*SURVEY, "--out", folder, "--resume")
-    assert documents(folder) == documents(surveyed[0])
-
-
 def test_a_survey_that_was_killed_as_soon_as_it_had_a_journal_can_be_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,14 +99,21 @@ def test_a_survey_that_was_killed_as_soon_as_it_had_a_journal_can_be_gone_on_wit
     assert (tmp_path / "run" / "survey.csv").read_text() == "the user's"
 
 
-def test_ctrl_c_leaves_a_survey_to_go_on_with(surveyed: tuple[Path, str], tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_survey_to_go_on_with(
+    surveyed: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "run"
-    with started(*SURVEY, "--out", str(folder)) as process:
-        _await_bytes(folder / "run.db-wal", 60_000)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=200)
-    assert process.returncode == 130
-    assert "--resume goes on" in out
+    show = ProgressDisplay.judged
+
+    def interrupted(display: ProgressDisplay, done: int, total: int) -> None:
+        show(display, done, total)
+        patch.undo()
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressDisplay, "judged", interrupted)
+        said = completed(*SURVEY, "--out", folder, code=130)
+    assert "--resume goes on" in said.out
     assert document_of(folder)["stopped_by"] == "interrupt"
     completed(*SURVEY, "--out", folder, "--resume")
     assert documents(folder) == documents(surveyed[0])
@@ -301,11 +289,3 @@ def answers(folder: Path) -> tuple[set[int], set[int]]:
         rows = [row for row in journal.survey.device() if row.item >= 100]
     deviating = {row.item for row in rows if row.deviates}
     return {row.item for row in rows}, deviating
-
-
-def _await_bytes(journal: Path, count: int) -> None:
-    """Wait until a journal that is written ahead has so many bytes."""
-    deadline = time.monotonic() + 100
-    while not (journal.exists() and journal.stat().st_size > count):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
