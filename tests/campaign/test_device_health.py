@@ -313,21 +313,3 @@ def test_a_kill_between_the_failure_and_the_drop_is_made_up_for(
     cured = laboratory.run("run", resume=True)
     assert any("was dropped" in line for line in cured["warnings"])
     assert whole.equals(cured)
-
-
-def test_a_journal_without_marks_drops_all_that_the_device_answered(
-    laboratory: Laboratory, whole: WholeRun
-) -> None:
-    """As versions write it that knew no marks."""
-    laboratory.monitored = (scripted_device(),)
-    laboratory.run("run", stop_after=450)
-    run = laboratory.folder / "run"
-    with closing(sqlite3.connect(run / "run.db")) as db:
-        db.execute("DROP TABLE marks")
-    assert open_answers(run)
-    with pytest.raises(InfrastructureError):
-        laboratory.run("run", resume=True, wrap_device=going_wrong(laboratory, 0))
-    assert not open_answers(run)
-    assert not rows(run, "chains")
-    cured = laboratory.run("run", resume=True)
-    assert whole.equals(cured)

@@ -25,10 +25,10 @@ from processes import FORK_SERVER, process_file
 ROOT = Path(__file__).parents[2]
 SEARCH = (
     *("search", "examples/fashion_lenet4", "--device", "emulated-builtin"),
-    *("--strategy", "dflare", "--first", "16", "--max-queries", "600", "--shrink", "20"),
+    *("--strategy", "random", "--first", "12", "--max-queries", "300", "--shrink", "20"),
     *("--fail-on", "none"),
 )
-"""Some seconds, and some ten findings: a strategy that needs longer, to be killed in."""
+"""Some seconds, and some findings: a strategy that needs longer, to be killed in."""
 
 Role = Literal["host", "agent", "fork server", "host's worker", "device's worker"]
 Victim = Literal["host", "agent", "worker"]

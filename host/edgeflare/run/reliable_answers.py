@@ -2,8 +2,7 @@
 
 A good canary vouches for what its device answered before it. The mark of an open chain is the
 number of its answers then; a chain and a refinement that had ended then have a mark of 0. What
-has no mark is not vouched for. The table is made with the first mark: a run of a version without
-marks can be resumed, and nothing in it is vouched for until a canary was good.
+has no mark is not vouched for. The table is made with the first mark.
 """
 
 from __future__ import annotations
