@@ -21,7 +21,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
-from example_bench import EXAMPLE, Bencher
+from example_bench import EXAMPLE, PLAN, Bencher
 from laboratory import untimed
 
 GRID_PLAN = Plan("dflare-r", Goal(Find.KERNEL), ("board",), rng_seed=9, max_queries=50)
@@ -104,7 +104,7 @@ def test_every_cell_is_a_run_directory_of_its_own(whole: tuple[Path, Bench]) -> 
     for cell, document in bench.runs:
         assert load_document(RunDirectory(out / cell.run)) == document
         assert (document.strategy, document.rng_seed) == (cell.plan.strategy, cell.plan.rng_seed)
-        assert document.totals.seeds == 8
+        assert document.totals.seeds == PLAN.first
         assert document.stopped_by is None
     assert any(document.findings for _, document in bench.runs)
 

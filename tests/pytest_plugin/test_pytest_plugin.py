@@ -33,7 +33,7 @@ from edgeflare.pytest_plugin import assert_decides_alike
 PAIR = {pair!r}
 
 def test_gate(edgeflare):
-    result = edgeflare.search(PAIR, first=2, total_queries=300, within=None, shrink=0)
+    result = edgeflare.search(PAIR, first=2, total_queries=60, within=None, shrink=0)
     assert_decides_alike(result, allow=1.0)
     assert_decides_alike(result)
 
@@ -314,7 +314,7 @@ GATE_OF_OTHERS = """
 from edgeflare.pytest_plugin import assert_decides_alike
 
 def test_words(edgeflare):
-    result = edgeflare.search({words!r}, first=1, total_queries=100, within=None, shrink=0)
+    result = edgeflare.search({words!r}, first=1, total_queries=40, within=None, shrink=0)
     assert_decides_alike(result)
 
 def test_values(edgeflare):

@@ -62,8 +62,8 @@ def test_rare_events_are_looked_for(tmp_path: Path) -> None:
         EXAMPLES / "fashion_lenet4",
         conditions=["contrast"],
         severities=1,
-        first=40,
-        device_queries=40,
+        first=30,
+        device_queries=30,
         rare=True,
         rare_queries=100,
     ).document

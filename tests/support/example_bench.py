@@ -17,7 +17,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), first=8, max_queries=50)
+PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), first=5, max_queries=50)
 GRID = Grid(("random", "dflare"), (0, 1), "dflare", PLAN)
 
 
@@ -64,7 +64,7 @@ class Watcher:
         pass
 
     def searched(self, progress: Progress) -> None:
-        if progress.queries >= 100 and not self._interrupt.asked():
+        if progress.queries >= 40 and not self._interrupt.asked():
             self._interrupt.ask()
 
     def refined(self, progress: RefinementProgress) -> None:
