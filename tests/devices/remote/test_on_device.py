@@ -42,7 +42,7 @@ def here(request: pytest.FixtureRequest) -> LoopbackRemote:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    return tmp_path / "it's a $cache"
+    return tmp_path / "it's a \\tiny $cache"
 
 
 def packed(script: str, runs_by: str = "/bin/sh") -> bytes:
@@ -186,7 +186,7 @@ def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: LoopbackRemote, ca
 
 
 def test_an_agent_is_launched_and_halted(here: LoopbackRemote, cache: Path) -> None:
-    said = 'for word; do echo "$word"; done > "$HOME/words"\n'
+    said = """for word; do printf '%s\\n' "$word"; done > "$HOME/words"\n"""
     sha256 = deploy(here, cache, f'HOME="{cache.parent}"\n{said}{READY}')
     launched = on_device.launch(here, str(cache), sha256, "host-1-1-a", ["--more", "it's $1"])
     run = cache / "runs" / "host-1-1-a"
@@ -395,6 +395,20 @@ def test_a_folder_that_holds_other_things_is_refused(here: LoopbackRemote, cache
     with pytest.raises(RemoteCommandFailed):
         on_device.remove(here, str(cache))
     assert (cache / "models").exists()
+
+
+def test_a_folder_that_another_host_makes_at_the_same_moment_is_no_other_ones(
+    here: LoopbackRemote, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ls").write_text(f"""#!/bin/sh\n: > "$MARK"\nexec {shutil.which("ls")} "$@"\n""")
+    (programs / "ls").chmod(0o755)
+    monkeypatch.setenv("MARK", str(cache / ".edgeflare"))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    on_device.prepare(here, str(cache))
+    assert (cache / "incoming").is_dir()
 
 
 def test_all_is_removed_but_what_others_put_there(here: LoopbackRemote, cache: Path) -> None:

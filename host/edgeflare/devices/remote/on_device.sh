@@ -8,7 +8,8 @@
 #                      same kind of name
 #   models/            the agents' model store
 #   .edgeflare         says that the folder is one of these
-# Every function that prints says only lines that the host reads, on stdout.
+# Every function that prints says only lines that the host reads, on stdout. Names that may have a
+# backslash go through printf: many an echo reads it as the beginning of another character.
 
 umask 077
 
@@ -18,7 +19,7 @@ survey() {
   case $cache in "~/"*) cache=$HOME/${cache#??} ;; esac
   echo "machine $(uname -m)"
   echo "bits $(getconf LONG_BIT 2> /dev/null)"
-  echo "cache $cache"
+  printf 'cache %s\n' "$cache"
   [ ! -e "$cache" ] || own "$cache" || echo "unsafe"
   [ -f "$cache/.edgeflare" ] || return 0
   echo "used"
@@ -43,7 +44,8 @@ own() {
 # other things is left alone. What is a day old and belongs to nothing that runs is removed.
 prepare() {
   if [ ! -f "$1/.edgeflare" ]; then
-    if [ -n "$(ls -A "$1" 2> /dev/null)" ]; then
+    # Another host may just have made it.
+    if [ -n "$(ls -A "$1" 2> /dev/null)" ] && [ ! -f "$1/.edgeflare" ]; then
       echo "foreign"
       return
     fi
@@ -104,7 +106,7 @@ launch() {
   mkdir -p "$run" && touch "$folder" && cd "$run" || return
   echo "$payload" > payload
   began=$(date +%s)
-  echo "$began $host" > began
+  printf '%s %s\n' "$began" "$host" > began
   head -c 16 /dev/urandom | od -An -v -tx1 | sed 's/ //g' > token
   TMPDIR=$run
   export TMPDIR
@@ -188,7 +190,7 @@ running() {
     began=$now
     host=
     [ -s "$folder/began" ] && read -r began host < "$folder/began"
-    echo "run ${folder##*/} $pid $((now - began)) $host"
+    printf 'run %s %s %s %s\n' "${folder##*/}" "$pid" "$((now - began))" "$host"
   done
   return 0
 }
