@@ -149,3 +149,26 @@ def test_a_range_in_16_bits_does_not_tell_whether_pixels_are_below_0(
     assert found.settings.preset == preset
     assert guessed in found.guessed
     assert bool(found.guessed) == bool(guessed)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "preset", "guessed"),
+    [
+        ("UINT8", "raw", ""),
+        ("INT32", "raw", ""),
+        ("INT8", "raw", "int8 without a scale, too small"),
+        ("BOOL", "unit", "takes bool, so nothing tells"),
+    ],
+)
+def test_whole_numbers_without_a_scale_are_pixels_as_they_are(
+    dtype: str, preset: str, guessed: str
+) -> None:
+    graph = GraphWriter()
+    x, y = graph.tensor("x", (1, 8, 8, 3), dtype), graph.tensor("y", (1, 8, 8, 3), "FLOAT32")
+    graph.operator("CAST", [x], [y])
+    read = Graph(graph.content([x], [y]))
+    found = assumed_pictures(read, read.tensors[x], Settings())
+    assert found.settings.preset == preset
+    assert "takes floats" not in " ".join(found.notes)
+    assert guessed in found.guessed
+    assert bool(found.guessed) == bool(guessed)

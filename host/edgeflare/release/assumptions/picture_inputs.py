@@ -60,8 +60,17 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
     readers = [layer for layer in graph.layers if tensor.index in layer.inputs]
     quantized = [reader.outputs[0] for reader in readers if reader.name == "QUANTIZE"]
     known = range_of(tensor) or (range_of(graph.tensors[quantized[0]]) if quantized else None)
+    if known is None and tensor.dtype.startswith(("int", "uint")):
+        why = f"the compressed model takes {tensor.dtype} without a scale"
+        holds = tensor.limits[1] >= _WHITE
+        return (
+            "raw",
+            f"{why}, pixels as they are" if holds else f"{why}, too small for white",
+            holds,
+        )
     if known is None:
-        return "unit", "the compressed model takes floats, so nothing tells", False
+        kind = "floats" if tensor.dtype.startswith("float") else tensor.type_name
+        return "unit", f"the compressed model takes {kind}, so nothing tells", False
     held = f"its input holds {significant(known.low)} to {significant(known.high)}"
     wide, symmetric = known.high - known.low, known.steps == _STEPS_OF_16_BITS
     off = {
@@ -79,6 +88,9 @@ def _preset(graph: Graph, tensor: GraphTensor) -> tuple[str, str, bool]:
 
 
 _STEPS_OF_16_BITS: Final = 2**16 - 1
+
+_WHITE: Final = 255
+"""The largest value of a pixel."""
 
 
 def _ends(name: str, *, symmetric: bool) -> tuple[float, float]:
