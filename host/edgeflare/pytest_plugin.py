@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from edgeflare.api.call_arguments import if_given, real_number, whole_number
+from edgeflare.api.call_arguments import if_given, naming_arguments, real_number, whole_number
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.pytest_results import (
     SurveyArguments,
@@ -157,6 +157,7 @@ class EdgeFlare:
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
 
+    @naming_arguments
     def survey(
         self,
         pair: str | Path,

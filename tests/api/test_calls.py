@@ -112,7 +112,7 @@ def test_a_search_gives_what_was_found_and_goes_on(searched: SearchResult) -> No
 
 
 def test_a_run_that_is_there_is_not_written_over(searched: SearchResult) -> None:
-    with pytest.raises(UserError, match="--overwrite"):
+    with pytest.raises(UserError, match="overwrite=True"):
         search(EXAMPLE, first=2, total_queries=300, out=searched.path, progress=False)
 
 

@@ -89,6 +89,9 @@ def test_a_broken_profile_is_a_row_among_others(
     said = completed("devices", "list")
     assert "threads = 0: expected a whole number from 1 to 128" in row(said.out, "android-arm64")
     assert row(said.out, "emulated-builtin").startswith("emulated-builtin emulated")
+    listed = {one["name"]: one for one in json.loads(completed("devices", "list", "--json").out)}
+    assert "threads = 0: expected" in listed["android-arm64"]["complaint"]
+    assert listed["emulated-builtin"]["kernels"] == "builtin"
 
 
 @pytest.mark.slow

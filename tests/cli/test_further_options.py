@@ -50,6 +50,16 @@ def test_what_the_help_leaves_out_is_named_by_panel_and_shown_by_another_option(
     assert call_here(name, "--help").out == brief
 
 
+def test_what_lists_something_prints_it_as_json_too() -> None:
+    lists = {
+        " ".join(path): {option for one in command.params for option in one.opts}
+        for path, command in COMMANDS.items()
+        if (command.help or "").startswith("List ")
+    }
+    assert set(lists) >= {"conditions", "devices list", "operators", "strategies"}
+    assert all("--json" in options for options in lists.values())
+
+
 def test_an_option_that_takes_a_folder_a_time_or_a_model_has_one_word_for_it() -> None:
     words = defaultdict(set)
     for command in COMMANDS.values():

@@ -85,6 +85,23 @@ def test_a_strategy_of_another_package_is_shown_with_its_parameters() -> None:
     assert "Darken the seed until the compared arms disagree." in said.out
     assert "step = 1  (a whole number, at least 1)" in said.out
     assert "Gray levels that each query takes away." in said.out
+    assert json.loads(completed("strategies", "darken", "--json").out) == {
+        "name": "darken",
+        "summary": "take away gray levels until the decisions differ",
+        "parameters": [
+            {
+                "name": "step",
+                "default": 1,
+                "by_task": {},
+                "expected": "a whole number, at least 1",
+                "description": "Gray levels that each query takes away.",
+            }
+        ],
+    }
+    *_, darken, taken, nothing = json.loads(completed("strategies", "--json").out)
+    assert darken == {"name": "darken", "summary": darken["summary"]}
+    assert [one["name"] for one in (taken, nothing)] == ["random", "nothing"]
+    assert "has no method search" in nothing["complaint"]
     assert "has no method search; correct or uninstall the package" in refused(
         "strategies", "nothing"
     )

@@ -119,8 +119,8 @@ def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
     [
         ({"precision": 2.0}, "precision=2.0: expected a number from 1e-06 to 0.5"),
         ({"device_queries": 0}, "device_queries=0"),
-        ({"gates": ("fast",)}, "--gate 'fast'"),
-        ({"conditions": ["noise", "fgo"]}, "--conditions fgo"),
+        ({"gates": ("fast",)}, "gates 'fast'"),
+        ({"conditions": ["noise", "fgo"]}, "conditions fgo"),
         ({"conditions": 3}, "conditions=3: expected names"),
         ({"conditions": [3]}, "conditions=[3]: expected names"),
         ({"limit": 0}, "limit=0: expected a whole number of 1 or more"),

@@ -5,20 +5,62 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import Parameter, signature
 from math import inf, isfinite
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from edgeflare.errors import UserError, kind_at_named_path
+from edgeflare.errors import EdgeFlareError, UserError, kind_at_named_path
 
 if TYPE_CHECKING:
     from edgeflare.progress import ProgressDisplay
 
 _Read = TypeVar("_Read")
+_Given = ParamSpec("_Given")
+_Returned = TypeVar("_Returned")
+
+_OPTION: Final = re.compile(r"(?<![\w-])--(no-)?([a-z][a-z-]*[a-z])(?![\w-])")
+
+
+def naming_arguments(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
+    """Have the errors of a call name its arguments where they name options of the command.
+
+    Most errors come from rooms that a command and a call share, and speak of options. An argument
+    has the name of its option; of one that may be given several times it is the plural.
+    """
+    arguments = signature(call).parameters
+
+    @wraps(call)
+    def named(*given: _Given.args, **by_name: _Given.kwargs) -> _Returned:
+        __tracebackhide__ = True
+        try:
+            return call(*given, **by_name)
+        except EdgeFlareError as error:
+            error.args = (with_arguments(str(error), arguments),)
+            raise
+
+    return named
+
+
+def with_arguments(message: str, arguments: Mapping[str, Parameter]) -> str:
+    """Return a message with the arguments in the place of the options that say the same."""
+
+    def argument(option: re.Match[str]) -> str:
+        name = option[2].replace("-", "_")
+        found = next((one for one in (name, f"{name}s") if one in arguments), None)
+        if found is None:
+            return option[0]
+        if isinstance(arguments[found].default, bool):
+            return f"{found}={not option[1]}"
+        return found
+
+    return _OPTION.sub(argument, message)
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -12,6 +12,7 @@ from edgeflare.api.call_arguments import (
     errors_of_disks,
     if_given,
     names_of,
+    naming_arguments,
     path_of,
     real_number,
     require_one_way,
@@ -72,6 +73,7 @@ class CheckResult(Result[CheckDocument]):
         ModelCard.read(path_of("path", path)).keep(self.document)
 
 
+@naming_arguments
 def check(  # noqa: PLR0913 - the options of the command
     *models: str | PathLike[str],
     inputs: str | PathLike[str] | None = None,

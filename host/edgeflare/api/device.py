@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from edgeflare.api.call_arguments import name_of
+from edgeflare.api.call_arguments import name_of, naming_arguments
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust import granted
 
 
+@naming_arguments
 def open_device(name: str = "emulated-builtin", *, trust: bool = False) -> Device:
     """Open a device, for `with edgeflare.open_device("pixel") as device`; it is closed in the end.
 

@@ -9,6 +9,7 @@ from edgeflare.api.call_arguments import (
     errors_of_disks,
     if_given,
     name_of,
+    naming_arguments,
     path_of,
     shown_progress,
     whole_number,
@@ -45,6 +46,7 @@ class LayersResult(Result[LayersDocument]):
         return layers_csv(self.document)
 
 
+@naming_arguments
 def layers(  # noqa: PLR0913 - the options of the command
     pair: str | PathLike[str],
     *,

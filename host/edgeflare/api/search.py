@@ -15,6 +15,7 @@ from edgeflare.api.call_arguments import (
     if_given,
     name_of,
     names_of,
+    naming_arguments,
     path_of,
     real_number,
     require_one_of,
@@ -73,6 +74,7 @@ class SearchResult(Result[RunDocument]):
         return run_csv(self.document)
 
 
+@naming_arguments
 def search(  # noqa: PLR0913 - the options of the command
     pair: str | PathLike[str],
     *,

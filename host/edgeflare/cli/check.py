@@ -85,7 +85,7 @@ Gates = Annotated[
 GatesFile = Annotated[
     Path | None,
     typer.Option(
-        "--gates",
+        "--gates-file",
         metavar="FILE",
         help="A .toml file with a table [gates], such as one of your team for all its models; its"
         " limits replace those of pair.toml, and --gate replaces them.",
@@ -164,7 +164,7 @@ def check(
     device: Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     time_limit: TimeLimit = "5m",
     gate: Gates = None,
-    gates: GatesFile = None,
+    gates_file: GatesFile = None,
     strict: Strict = False,
     undecided: Undecided = "fail",
     out: Out = None,
@@ -212,7 +212,7 @@ def check(
     request = check_request(
         pair,
         profiles,
-        read_limits(gate or (), pair.gates, gates),
+        read_limits(gate or (), pair.gates, gates_file),
         limit=limit,
         time_limit_seconds=read_time("--time-limit", time_limit),
         strict=strict,

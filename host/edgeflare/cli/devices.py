@@ -47,10 +47,19 @@ DeviceName = Annotated[
 ]
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
+
+
 @app.command("list")
-def list_() -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the profiles: shipped ones, ~/.config/edgeflare/devices/, ./device_profiles/."""
     profiles, broken = list_profiles()
+    if as_json:
+        keys = ("name", "transport", "kernels", "threads", "description")
+        listed = [{key: getattr(profile, key) for key in keys} for profile in profiles]
+        listed += [{"name": one.name, "complaint": one.complaint} for one in broken]
+        typer.echo(json.dumps(listed, indent=1))
+        return
     rows: list[tuple[str, ...]] = [
         (
             profile.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ from edgeflare.strategies.strategy_registry import (
 from edgeflare.strategies.strategy_registry import strategies as installed
 from edgeflare.tasks.task_registry import TASKS
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the list, or the strategy, as JSON.")]
+
 _ITEM = re.compile(r"(?:-|\d+\.) ")
 """What an item of a list begins with."""
 
@@ -40,13 +43,16 @@ def strategies(
             help="Show what this strategy does, and its parameters.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the search strategies that are installed, or show one of them with its parameters.
 
     Parameters are set with `--set NAME=VALUE` of `search` and `rank`, and with
     `--set STRATEGY.NAME=VALUE` of `bench`.
     """
-    if name is None:
+    if as_json:
+        typer.echo(json.dumps(_listed() if name is None else _shown(name), indent=1))
+    elif name is None:
         rows = [(strategy.name, strategy.summary) for strategy in installed().values()]
         rows += [
             (broken_strategy.name, broken_strategy.complaint)
@@ -55,6 +61,33 @@ def strategies(
         print_blocks(Console(), Table.of_words(("name", "summary"), rows))
     else:
         _print_one(find_strategy(name))
+
+
+def _listed() -> list[dict[str, str]]:
+    """Return the strategies as plain values; one that cannot be used has a complaint."""
+    return [
+        *({"name": one.name, "summary": one.summary} for one in installed().values()),
+        *({"name": one.name, "complaint": one.complaint} for one in broken_strategies()),
+    ]
+
+
+def _shown(name: str) -> dict[str, object]:
+    """Return a strategy with its parameters as plain values."""
+    entry = find_strategy(name)
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "parameters": [
+            {
+                "name": parameter.name,
+                "default": parameter.default,
+                "by_task": dict(_by_task(entry, parameter)),
+                "expected": parameter.expected,
+                "description": parameter.description,
+            }
+            for parameter in entry.parameters
+        ],
+    }
 
 
 def _print_one(entry: RegisteredStrategy) -> None:
