@@ -6,7 +6,6 @@ A domain chooses one of a few forms for its inputs, and a report draws it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
@@ -17,8 +16,7 @@ from numpy.typing import NDArray
 from edgeflare.core.input_space import Input, InputSpace
 
 
-@dataclass(frozen=True, slots=True)
-class ImageView:
+class ImageView(msgspec.Struct, frozen=True):
     """An image.
 
     Attributes:
@@ -29,8 +27,7 @@ class ImageView:
     pixels: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class SoundView:
+class SoundView(msgspec.Struct, frozen=True):
     """A mono sound, which is drawn and can be played.
 
     Attributes:
@@ -43,8 +40,7 @@ class SoundView:
     sample_rate: int
 
 
-@dataclass(frozen=True, slots=True)
-class CurvesView:
+class CurvesView(msgspec.Struct, frozen=True):
     """Values that follow each other in time, as one curve for each series.
 
     Attributes:
@@ -61,8 +57,7 @@ class CurvesView:
     highest: float = inf
 
 
-@dataclass(frozen=True, slots=True)
-class ValuesView:
+class ValuesView(msgspec.Struct, frozen=True):
     """Values of one moment, such as the row of a table, as one bar each.
 
     Attributes:
@@ -79,8 +74,7 @@ class ValuesView:
     highest: float = inf
 
 
-@dataclass(frozen=True, slots=True)
-class PartsView:
+class PartsView(msgspec.Struct, frozen=True):
     """Several named inputs of one query, each in its own form.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,8 +38,7 @@ POINT_BYTES = 38
 """Characters of one point in both curves and of the change there, about."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlotPanel:
+class PlotPanel(msgspec.Struct, frozen=True):
     """One drawing, `width` × 110 units: the first and the second in the upper 80, changes below.
 
     Attributes:
@@ -64,8 +63,7 @@ class PlotPanel:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlotRow:
+class PlotRow(msgspec.Struct, frozen=True):
     """A value of both, and its change, as texts."""
 
     name: str
@@ -74,8 +72,7 @@ class PlotRow:
     change: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonPlot:
+class ComparisonPlot(msgspec.Struct, frozen=True):
     """Two inputs or outputs of numbers, or one alone.
 
     Attributes:
@@ -261,8 +258,7 @@ def figure(value: float, *, sign: bool = False) -> str:
     return f"{value:+.4g}" if sign else f"{value:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(msgspec.Struct, frozen=True):
     """From values to the height of a drawing."""
 
     low: float

@@ -7,9 +7,10 @@ for. Texts stand in a page as they are; whoever shows them makes them safe for i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
+
+import msgspec
 
 from edgeflare.pages.facts import shortened
 
@@ -27,8 +28,7 @@ LISTED = 5
 """Most names that a row lists of the things that share it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(msgspec.Struct, frozen=True, kw_only=True):
     """What a command says of its result.
 
     Attributes:
@@ -61,8 +61,7 @@ class Page:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckLine:
+class CheckLine(msgspec.Struct, frozen=True):
     """A gate: how it ended, its name, and why."""
 
     mark: Mark
@@ -70,8 +69,7 @@ class CheckLine:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a page.
 
     Attributes:
@@ -99,8 +97,7 @@ class Section:
         return [part for part in shown if part] if self.brief else []
 
 
-@dataclass(frozen=True, slots=True)
-class Sentences:
+class Sentences(msgspec.Struct, frozen=True):
     """Sentences, a paragraph each."""
 
     kind: ClassVar[str] = "sentences"
@@ -110,8 +107,7 @@ class Sentences:
         return bool(self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(msgspec.Struct, frozen=True):
     """Sentences that stand for themselves, a list.
 
     Attributes:
@@ -130,8 +126,7 @@ class Bullets:
         return bool(self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """Names and values."""
 
     kind: ClassVar[str] = "facts"
@@ -142,8 +137,7 @@ class Facts:
         return bool(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFigures:
+class KeyFigures(msgspec.Struct, frozen=True):
     """Names and values by which results are compared.
 
     Attributes:
@@ -160,8 +154,7 @@ class KeyFigures:
         return bool(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class TableCell:
+class TableCell(msgspec.Struct, frozen=True):
     """A cell that says more than its text.
 
     Attributes:
@@ -183,8 +176,7 @@ class TableCell:
         return f"{self.text} ({self.below})" if self.below else self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, kw_only=True):
     """A table.
 
     Attributes:
@@ -257,8 +249,7 @@ class Table:
         return ", ".join(filter(None, (self.title, self.rest())))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One of several things that are looked at one by one, such as a finding.
 
     Attributes:
@@ -281,8 +272,7 @@ class Card:
     folded: Sequence[tuple[str, Sequence[Block]]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Cards:
+class Cards(msgspec.Struct, frozen=True):
     """Cards side by side; where there is little room, `most` of them as lines.
 
     Attributes:
@@ -307,8 +297,7 @@ class Cards:
         return shortened(card.title, self.brief or len(card.title))
 
 
-@dataclass(frozen=True)
-class Illustration:
+class Illustration(msgspec.Struct, frozen=True, dict=True):
     """What only a browser shows, such as charts and pictures.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
 
 from edgeflare.core.query import Arm
 from edgeflare.core.views import AnswerView
@@ -24,8 +25,7 @@ Cell = str | int | float | None
 """A value of `findings.csv`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerWords:
+class AnswerWords(msgspec.Struct, frozen=True):
     """Words for the answers of a task.
 
     Attributes:
@@ -43,8 +43,7 @@ class AnswerWords:
     decision: str = "Class"
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredInput:
+class AnsweredInput(msgspec.Struct, frozen=True):
     """The input that answers are of, as a card shows it beside them.
 
     Attributes:
@@ -65,8 +64,7 @@ class AnsweredInput:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnBox:
+class DrawnBox(msgspec.Struct, frozen=True):
     """A box upon a picture; lengths in percent of its width and height, as SVG reads them.
 
     Attributes:
@@ -89,8 +87,7 @@ class DrawnBox:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPoint:
+class DrawnPoint(msgspec.Struct, frozen=True):
     """A point upon a picture; lengths in percent of its width and height, as SVG reads them.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias, get_args
 
 import msgspec
@@ -106,8 +105,7 @@ class PackageAnswers(AnswerForm, frozen=True, tag_field="form", tag="package"):
             raise UserError(str(error)) from None
 
 
-@dataclass(frozen=True, slots=True)
-class PageBlocks(AnswerBlock):
+class PageBlocks(AnswerBlock, msgspec.Struct, frozen=True):
     """The answers of one head as blocks of a page, for forms without a template of their own."""
 
     template: ClassVar[str] = "answers/page_blocks.html.j2"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -189,8 +188,7 @@ def drawn_box(box: Sequence[float], arm: str, number: str, title: str) -> DrawnB
     return DrawnBox(arm, f"{x:.2f}%", f"{y:.2f}%", f"{width:.2f}%", f"{height:.2f}%", number, title)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRow:
+class ObjectRow(msgspec.Struct, frozen=True):
     """An object: its number in the picture where it differs, class, score of each arm, and kind."""
 
     number: str
@@ -199,8 +197,7 @@ class ObjectRow:
     kind: str
 
 
-@dataclass(frozen=True)
-class ObjectTable(AnswerBlock):
+class ObjectTable(AnswerBlock, msgspec.Struct, frozen=True):
     """The objects that the arms detected in an input.
 
     Attributes:

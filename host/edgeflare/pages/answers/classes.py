@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from edgeflare.core.answer import Answer
 from edgeflare.pages.answers.answer_form import (
@@ -88,24 +89,21 @@ def classes_view(head: str, answers: Mapping[str, Answer]) -> ClassesView:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ClassCell:
+class ClassCell(msgspec.Struct, frozen=True):
     """What an arm gives a class: its probability in percent, and whether that is its decision."""
 
     percent: float
     top: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRow:
+class ClassRow(msgspec.Struct, frozen=True):
     """A class, and what each arm gives it."""
 
     name: str
     cells: tuple[ClassCell, ...]
 
 
-@dataclass(frozen=True)
-class ClassTable(AnswerBlock):
+class ClassTable(AnswerBlock, msgspec.Struct, frozen=True):
     """The probabilities of classes as a table.
 
     Attributes:

@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from colorsys import hls_to_rgb
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import cv2
@@ -204,8 +203,7 @@ def class_shares(runs: str) -> dict[int, float]:
     return {label: count / pixels.total() for label, count in pixels.most_common()}
 
 
-@dataclass(frozen=True, slots=True)
-class MaskPanel:
+class MaskPanel(msgspec.Struct, frozen=True):
     """A mask upon the picture: whose it is, as a `data:` address, and what it shows in words."""
 
     name: str
@@ -213,8 +211,7 @@ class MaskPanel:
     words: str
 
 
-@dataclass(frozen=True)
-class MaskGroup(AnswerBlock):
+class MaskGroup(AnswerBlock, msgspec.Struct, frozen=True):
     """The masks of the arms.
 
     Attributes:

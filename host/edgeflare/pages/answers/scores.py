@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from edgeflare.pages.answers.answer_form import (
     ARMS,
@@ -79,8 +80,7 @@ class ThresholdView(AnswerForm, frozen=True, tag_field="form", tag="threshold"):
         return ScoreLine(self.head, figure(self.threshold), place(self.threshold), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
+class ScoreRow(msgspec.Struct, frozen=True):
     """The score of an arm: its figure, the side that it is on, and its place on the line.
 
     The place is in percent from the left; None where the arm failed.
@@ -92,8 +92,7 @@ class ScoreRow:
     place: float | None
 
 
-@dataclass(frozen=True)
-class ScoreLine(AnswerBlock):
+class ScoreLine(AnswerBlock, msgspec.Struct, frozen=True):
     """Scores on a line with their threshold, whose place is in percent from the left."""
 
     template: ClassVar[str] = "answers/scores.html.j2"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+import msgspec
 
 from edgeflare.core.word_edits import Edit, word_edits
 from edgeflare.pages.answers.answer_form import (
@@ -115,16 +116,14 @@ class TranscriptView(AnswerForm, frozen=True, tag_field="form", tag="transcript"
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedWord:
+class MarkedWord(msgspec.Struct, frozen=True):
     """A word of a text, and how it is marked."""
 
     text: str
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class TextRow:
+class TextRow(msgspec.Struct, frozen=True):
     """The text of an arm.
 
     Attributes:
@@ -139,8 +138,7 @@ class TextRow:
     more: int
 
 
-@dataclass(frozen=True)
-class TextTable(AnswerBlock):
+class TextTable(AnswerBlock, msgspec.Struct, frozen=True):
     """The texts of the arms.
 
     Attributes:

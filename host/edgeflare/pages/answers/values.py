@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -179,8 +178,7 @@ class RegressionView(AnswerForm, frozen=True, tag_field="form", tag="values"):
         return tuple(rows), tuple(drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class PointRow:
+class PointRow(msgspec.Struct, frozen=True):
     """A point of the compared arms.
 
     Attributes:
@@ -197,8 +195,7 @@ class PointRow:
     beyond: bool
 
 
-@dataclass(frozen=True)
-class DistanceBlock(AnswerBlock):
+class DistanceBlock(AnswerBlock, msgspec.Struct, frozen=True):
     """The values of the compared arms that differ most, and the distance against the tolerance.
 
     Attributes:

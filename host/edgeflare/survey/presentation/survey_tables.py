@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from msgspec import structs
+
 from edgeflare.pages.answers.answer_form import ARMS, class_name
 from edgeflare.pages.page import Row, Table, TableCell
 from edgeflare.survey.presentation.survey_words import gated_conditions
@@ -78,7 +80,7 @@ def class_table(document: SurveyDocument) -> Table:
     ]
     each = document.by_class.confidence
     table = slice_table(document, "By class", named, each=each, most=WORST_CLASSES)
-    return replace(table, count=len(slices))
+    return structs.replace(table, count=len(slices))
 
 
 def worst_first(slices: Iterable[SurveySlice]) -> list[SurveySlice]:
