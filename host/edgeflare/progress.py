@@ -13,13 +13,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
 from edgeflare.untrusted_text import printable
 
-if TYPE_CHECKING:  # rooms of some commands, which the others need not import
+if TYPE_CHECKING:  # what some commands or terminals need, and others need not import
+    from rich.progress import TaskID
+
     from edgeflare.bench.grid import BenchRun, Watch
     from edgeflare.survey.phases.survey_observer import DeviceProgress
 
@@ -194,6 +194,14 @@ class ProgressBars(ProgressDisplay):
     """Bars that move."""
 
     def __init__(self, console: Console) -> None:
+        from rich.progress import (  # noqa: PLC0415 - on a terminal alone
+            BarColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.progress import Progress as Bars  # noqa: PLC0415 - likewise
+
         super().__init__(console)
         self.bars = Bars(
             SpinnerColumn(),

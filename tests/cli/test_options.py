@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from called_commands import EXAMPLE, call_here, completed
-from edgeflare.cli import reworded
+from edgeflare.cli import reworded, search_options
 from edgeflare.cli.bench import bench
 from edgeflare.cli.fleet_options import FleetOptions, user_words
 from edgeflare.cli.option_values import read_whole_numbers
@@ -35,6 +35,7 @@ from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import MOST
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.strategies.strategy_registry import pool_strategies
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 
@@ -245,6 +246,12 @@ def test_devices_shipped_and_of_ones_own(
     others = {"emulated-all", "emulated-builtin-slow", "emulated-mine"}
     assert complete(f"edgeflare {before} emulated-") == sorted(shipped | others)
     assert complete(f"edgeflare {before} ss") == ["ssh://"]
+
+
+def test_the_help_names_the_strategies_that_draw_from_operators() -> None:
+    (option,) = get_args(search_options.Operators)[1:]
+    *most, last = pool_strategies()
+    assert f"strategies {', '.join(most)} and {last} draw from them" in option.help
 
 
 @pytest.mark.parametrize("before", ["search --strategy", "bench --strategy", "rank --strategy"])

@@ -61,9 +61,12 @@ def darken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "random = my_package:Darken\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    strategy_registry._installed.cache_clear()
+    caches = strategy_registry._entries, strategy_registry._loaded
+    for cache in caches:
+        cache.cache_clear()
     yield
-    strategy_registry._installed.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.run.plan import Plan
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.strategies.operator_pool import pool_names
-from edgeflare.strategies.strategy_registry import strategies
+from edgeflare.strategies.strategy_registry import find_strategy, strategy_names
 from edgeflare_protos.kernel_sets import TFLiteKernels
 
 TWIN_KERNELS: Final = "xnnpack"
@@ -85,11 +85,11 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[TFLiteKernels, ...], p
     size = int(np.prod(seeds.inputs.shape[1:]))
     operators = pool_names(domain.name, plan.operators)
     parameters = {**task.search_parameters.get(plan.strategy, {}), **plan.parameters}
-    strategy = strategies().get(plan.strategy)  # none has the name of what finds by no search
+    searches = plan.strategy in strategy_names()  # none has the name of what finds by no search
     return replace(
         plan.settled(ensemble, size, operators, domain),
         parameters=parameters,
-        strategy_version=1 if strategy is None else strategy.strategy.version,
+        strategy_version=find_strategy(plan.strategy).strategy.version if searches else 1,
     )
 
 

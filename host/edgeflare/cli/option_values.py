@@ -173,11 +173,12 @@ def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
 
     """
     chosen = tuple(read_parts("--operators", text))
-    drawing = pool_strategies()
-    if chosen != (BUILT_IN,) and not set(drawing).intersection(strategies):
+    if chosen != (BUILT_IN,) and not any(
+        find_strategy(name).strategy.draws_from_pool for name in strategies
+    ):
         raise UserError(
             f"--operators {text}: {', '.join(strategies)} cannot draw from chosen operators: leave "
-            f"the option out, or take one of the strategies {', '.join(drawing)}"
+            f"the option out, or take one of the strategies {', '.join(pool_strategies())}"
         )
     return chosen
 

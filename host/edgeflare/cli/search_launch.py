@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.markup import escape
+from rich.text import Text
 
 from edgeflare.campaign.campaign import run_screening
 from edgeflare.campaign.campaign_record import describe_run, run_recorded_campaign
 from edgeflare.campaign.coverage_phase import search_and_cover
-from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.input_evaluation import HeldOut, note_held_out
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.campaign.screening_answers import GivenScreening, note_screening
@@ -26,7 +25,6 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.progress import observe
-from edgeflare.report.dry_run_lines import print_dry_run
 from edgeflare.run.begin_or_resume import note_other_host
 from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing
 from edgeflare.run.plan import Plan
@@ -115,6 +113,9 @@ def try_search(asked: RequestedSearch, profiles: Sequence[Profile], path: Path) 
         path: the run directory.
 
     """
+    from edgeflare.campaign.dry_run import evaluate_first_seeds  # noqa: PLC0415 - for this alone
+    from edgeflare.report.dry_run_lines import print_dry_run  # noqa: PLC0415 - likewise
+
     with ExitStack() as stack:
         opened = _opened(asked, profiles, stack, Console(stderr=True))
         pair = opened.pair
@@ -147,9 +148,10 @@ def _opened(
     asked: RequestedSearch, profiles: Sequence[Profile], stack: ExitStack, console: Console
 ) -> _OpenedSearch:
     asked = asked.on(profiles)
-    # Seen on a terminal only: elsewhere, an error is the one line that is printed.
-    named = escape(printable(asked.pair.name)), escape(", ".join(asked.plan.devices))
-    with console.status(f"opening {named[0]} on {named[1]}"):
+    # Seen on a terminal only: elsewhere, an error is the one line that is printed. For words with
+    # markup a table of emojis would be imported.
+    named, devices = printable(asked.pair.name), ", ".join(asked.plan.devices)
+    with console.status(Text(f"opening {named} on {devices}")):
         pair = open_pair(asked.pair, asked.plan, profiles, stack)
     require_searchable(pair, asked.plan)
     header = describe_run(pair, asked.plan)

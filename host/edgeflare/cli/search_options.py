@@ -36,7 +36,7 @@ from edgeflare.run.plan import (
     ShrinkBy,
 )
 from edgeflare.run.seed_ids import SeedIds
-from edgeflare.strategies.strategy_registry import find_strategy, pool_strategies, strategies
+from edgeflare.strategies.strategy_registry import find_strategy, strategy_names
 
 _WHAT = "What counts"
 _HOW = "How to search"
@@ -151,8 +151,8 @@ StrategyName = Annotated[
         "--strategy",
         metavar="NAME",
         autocompletion=complete_strategy,
-        help=f"{', '.join(strategies())}; `edgeflare strategies` says what each is. Unless given, "
-        "boundary where outputs are decisions, and climb where they are values.",
+        help=f"{', '.join(strategy_names())}; `edgeflare strategies` says what each is. Unless "
+        "given, boundary where outputs are decisions, and climb where they are values.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -213,8 +213,9 @@ Operators = Annotated[
         "--operators",
         metavar="NAMES",
         help="The mutation operators to draw from, separated by commas: names that `edgeflare "
-        "operators` lists, built-in for EdgeFlare's own, all for all that are installed. Only "
-        f"{', '.join(pool_strategies())} draw from them; the other strategies have their own.",
+        "operators` lists, built-in for EdgeFlare's own, all for all that are installed. Of "
+        "EdgeFlare's strategies boundary, boundary-mh, climb and random draw from them; the others "
+        "have their own.",
         rich_help_panel=SEARCH_DETAIL,
     ),
 ]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
-from types import MappingProxyType
 
 from edgeflare.class_registry import complaint, load_class
 from edgeflare.errors import UserError, suggestion
@@ -121,12 +120,25 @@ class BrokenStrategy:
 
 def strategies() -> Mapping[str, RegisteredStrategy]:
     """Return the strategies that can be used, by name, in the order in which to show them."""
-    return _installed()[0]
+    loaded = {name: _loaded(name) for name in strategy_names()}
+    return {name: one for name, one in loaded.items() if isinstance(one, RegisteredStrategy)}
 
 
 def broken_strategies() -> Sequence[BrokenStrategy]:
     """Return the strategies that are installed and cannot be used."""
-    return _installed()[1]
+    broken, first = [], _first_entries()
+    for entry in _entries():
+        if first[entry.name] is not entry:
+            why = "another package has a strategy of that name"
+            broken.append(BrokenStrategy(entry.name, complaint(entry, "strategy", why)))
+        elif isinstance(loaded := _loaded(entry.name), BrokenStrategy):
+            broken.append(loaded)
+    return broken
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Return the names of all strategies in that order; none is imported, so some may be broken."""
+    return tuple(_first_entries())
 
 
 def pool_strategies() -> tuple[str, ...]:
@@ -136,39 +148,48 @@ def pool_strategies() -> tuple[str, ...]:
 
 
 def find_strategy(name: str) -> RegisteredStrategy:
-    """Return the strategy of that name.
+    """Return the strategy of that name; no other is imported.
 
     Raises:
         UserError: there is none, or it cannot be used.
 
     """
-    known = strategies()
-    if name in known:
-        return known[name]
-    for broken in broken_strategies():
-        if broken.name == name:
-            raise UserError(broken.complaint)
-    if not known:
+    names = strategy_names()
+    if name in names:
+        found = _loaded(name)
+        if isinstance(found, BrokenStrategy):
+            raise UserError(found.complaint)
+        return found
+    if not names:
         raise UserError(f"no strategy is installed, not even '{name}': install edgeflare anew")
+    known = strategies()
     hint = suggestion(name, known, "did you mean {!r}? ")
     raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
 
 
+def _first_entries() -> Mapping[str, EntryPoint]:
+    """Return the entry points by name; of one name, the first."""
+    first: dict[str, EntryPoint] = {}
+    for entry in _entries():
+        first.setdefault(entry.name, entry)
+    return first
+
+
 @cache
-def _installed() -> tuple[Mapping[str, RegisteredStrategy], Sequence[BrokenStrategy]]:
-    known: dict[str, RegisteredStrategy] = {}
-    broken: list[BrokenStrategy] = []
-    for entry in _in_display_order(entry_points(group=ENTRY_POINTS)):
-        try:
-            if entry.name in known:
-                why = "another package has a strategy of that name"
-                raise UserError(complaint(entry, "strategy", why))
-            loaded = load_class(entry, "strategy", Strategy)
-            _check_parameters(entry, loaded)
-            known[entry.name] = RegisteredStrategy(entry.name, loaded)
-        except UserError as error:
-            broken.append(BrokenStrategy(entry.name, str(error)))
-    return MappingProxyType(known), tuple(broken)
+def _entries() -> Sequence[EntryPoint]:
+    return tuple(_in_display_order(entry_points(group=ENTRY_POINTS)))
+
+
+@cache
+def _loaded(name: str) -> RegisteredStrategy | BrokenStrategy:
+    """Return the strategy of an entry point, or what is wrong with it."""
+    entry = _first_entries()[name]
+    try:
+        loaded = load_class(entry, "strategy", Strategy)
+        _check_parameters(entry, loaded)
+        return RegisteredStrategy(name, loaded)
+    except UserError as error:
+        return BrokenStrategy(name, str(error))
 
 
 def _in_display_order(entries: Iterable[EntryPoint]) -> list[EntryPoint]:

@@ -53,7 +53,7 @@ def class_order(
     classes = (every[:, :2] >= 0).all(axis=1)
     rows = every[classes]
     known, seed = np.unique(each[classes], return_inverse=True)
-    if len(np.unique(seed[rows[:, 0] != rows[:, 1]])) < LEAST_CHANGED:
+    if len(set(seed[rows[:, 0] != rows[:, 1]].tolist())) < LEAST_CHANGED:
         return None
     pairs = np.split(rows, np.flatnonzero(np.diff(seed)) + 1)
     by_match = _by_likeness(
