@@ -4,9 +4,11 @@
 
 Of a pair of pictures: N pictures are made of its seeds, each with noise of its own, as PNG or JPEG
 files, and evaluated on all arms (`search --screen-only`, emulated-xnnpack), in turns with each
-PYTHON. Processor time of all processes for a picture, less that of a start; the loops set, invoke
-and get the original once and the compressed model once, or twice as twin and device do. Memory is
-the most of any one process.
+PYTHON. Processor time of all processes for a picture, less that of a start with one; the loops set,
+invoke and get the original once and the compressed model once, or twice as twin and device do. The
+ratios are to the two models, to the three arms, and to the two models of a picture whose device
+computes by itself, as boards do: without one of the compressed model's invocations. Memory is the
+most of any one process.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -45,7 +48,7 @@ def main() -> None:
             pictures = Path(folder, "pictures")
             write(pair, pictures, asked.images, ".jpg" if asked.jpeg else ".png")
             for number, python in enumerate(asked.python or [sys.executable]):
-                shown = measured(os.path.abspath(python), pair, pictures, asked.images)
+                shown = measured(os.path.abspath(python), pair, pictures)
                 load = os.getloadavg()[0]
                 print(f"| {pair.name} | {number} | {load:.0f} | {shown} |", flush=True)
 
@@ -63,26 +66,28 @@ def write(pair: Path, folder: Path, count: int, suffix: str) -> None:
         cv2.imwrite(str(folder / f"{number:06}{suffix}"), picture[..., ::-1])
 
 
-def measured(python: str, pair: Path, pictures: Path, count: int) -> str:
+def measured(python: str, pair: Path, pictures: Path) -> str:
     """Return the columns of one environment."""
     original, compressed = models_of(pair)
     both = 1e6 * float(output(python, "-c", LOOP, original, compressed, str(ROUNDS)))
-    twice = 1e6 * float(output(python, "-c", LOOP, compressed, compressed, str(ROUNDS)))
-    arms = both + twice / 2
-    start = screened(python, pair, pictures, 1)
-    took = 1e6 * (screened(python, pair, pictures, count) - start) / (count - 1)
+    once = 1e6 * float(output(python, "-c", LOOP, compressed, compressed, str(ROUNDS))) / 2
+    files = sorted(pictures.iterdir())
+    with tempfile.TemporaryDirectory() as alone:
+        shutil.copy(files[0], alone)
+        start = screened(python, pair, Path(alone))
+    took = 1e6 * (screened(python, pair, pictures) - start) / (len(files) - 1)
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    ratios = f"{took / both:.2f}, {took / arms:.2f}"
-    return f"{both:,.0f} | {arms:,.0f} | {took:,.0f} | {ratios} | {memory:,.0f}"
+    ratios = f"{took / both:.2f}, {took / (both + once):.2f}, {(took - once) / both:.2f}"
+    return f"{both:,.0f} | {both + once:,.0f} | {took:,.0f} | {ratios} | {memory:,.0f}"
 
 
-def screened(python: str, pair: Path, pictures: Path, count: int) -> float:
-    """Return the processor seconds of screening the first pictures of a folder."""
+def screened(python: str, pair: Path, pictures: Path) -> float:
+    """Return the processor seconds of screening a folder of pictures."""
     before = spent()
     with tempfile.TemporaryDirectory() as folder:
         output(
             *(python, "-m", "edgeflare", "search", str(pair), "--seeds", str(pictures)),
-            *("--first", str(count), "--screen-only", "--device", "emulated-xnnpack"),
+            *("--screen-only", "--device", "emulated-xnnpack"),
             *("--fail-on", "none", "--out", str(Path(folder, "run"))),
         )
     return spent() - before
