@@ -200,6 +200,31 @@ def test_the_end_of_a_process_is_seen_where_nobody_tells_of_it(
     os.close(tells)
 
 
+def test_what_a_worker_has_left_running_prints_into_nothing_of_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_process, "_END_SECONDS", 0.2)
+    line = tmp_path / "line"
+    os.mkfifo(line)
+    launcher = script(
+        tmp_path / "launcher",
+        f'case "$*" in *fork_server*) exit 3;; esac\n(read word < "{line}"; echo "$word" >&2) &\n',
+    )
+    shared = nameless_file("shared")
+    worker = WorkerProcess([launcher], shared)
+    worker.end()
+    pipes = [os.pipe() for _ in range(8)]  # which get the numbers that are free
+    for _, writes in pipes:
+        os.write(writes, b"another one's")
+    line.write_text("late\n")
+    for _, writes in pipes:
+        os.close(writes)
+    worker._listener.join(200)
+    assert [os.read(reads, 100) for reads, _ in pipes] == [b"another one's"] * len(pipes)
+    for descriptor in (shared, *(reads for reads, _ in pipes)):
+        os.close(descriptor)
+
+
 def script(path: Path, content: str) -> str:
     path.write_text(f"#!/bin/sh\n{content}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

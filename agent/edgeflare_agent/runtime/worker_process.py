@@ -122,19 +122,25 @@ class WorkerProcess:
         _living.add(self)
         if _ending.is_set():
             self.kill()
-        commands, answers, words = self._pipes = ours
+        *self._pipes, words = ours
+        commands, answers = self._pipes
         self._channel = Channel(answers, commands)
         self._last_words: deque[str] = deque(maxlen=20)
         self._listener = threading.Thread(target=self._listen, args=(words,), daemon=True)
         self._listener.start()
 
     def _listen(self, words: int) -> None:
-        """Keep the last lines that the runtime printed, away from the user's terminal."""
+        """Keep the last lines that the runtime printed, away from the user's terminal.
+
+        What the worker has started may go on printing after its end. So the pipe is closed here:
+        its number would be that of another one, whose bytes would be read.
+        """
         unfinished = b""
         while arrived := os.read(words, 65536):
             *lines, unfinished = (unfinished + arrived).split(b"\n")
             self._last_words.extend(line.decode(errors="replace") for line in lines)
             unfinished = unfinished[-1000:]
+        os.close(words)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a command; OSError if the worker is gone."""
