@@ -28,6 +28,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
@@ -105,6 +106,19 @@ def test_a_clip_is_handed_to_all_arms_frame_by_frame(tmp_path: Path) -> None:
         np.testing.assert_allclose(shares[Arm.ORIGINAL], 1 / (1 + np.exp(-expected)), rtol=1e-5)
         for arm in (Arm.TWIN, Arm.DEVICE):
             np.testing.assert_allclose(shares[arm], shares[Arm.ORIGINAL], atol=0.1)
+
+
+def test_labels_beyond_the_classes_are_refused(tmp_path: Path) -> None:
+    models = [logistic(tmp_path / "logistic.tflite", (1, 3))]
+    interface = PairInterface((FRAMES,))
+    for labels in ([0, 1, 2, -1], [1, 2, 3, -1]):  # numbered from 0, and from 1
+        pair = pair_of(models, inputs(4, 3), interface, labels=np.array(labels))
+        with ExitStack() as stack:
+            if max(labels) < 3:
+                assert opened(stack, pair).truths.known().tolist() == [True, True, True, False]
+                continue
+            with pytest.raises(UserError, match=r"seed 2 is 3, and the model has 3 classes, 0 to"):
+                opened(stack, pair)
 
 
 def _many(answered: Sequence[EvaluatedQuery]) -> bool:

@@ -72,6 +72,16 @@ def repaired(tmp_path_factory: pytest.TempPathFactory, fresh: Path) -> tuple[Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("option", ["--seeds", "--test"])
+def test_labels_beyond_the_classes_are_refused(option: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "labelled.npz", tmp_path / "out"
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        np.savez(file, images=arrays["images"], labels=arrays["labels"] + 1)
+    said = refused("repair", EXAMPLE, *RANGES, option, file, "--dry-run", "--out", out)
+    assert "and the model has 10 classes, 0 to 9: number labels from 0" in said
+
+
+@pytest.mark.slow
 def test_a_repair_in_place_mends_more_than_it_breaks(repaired: tuple[Path, Said]) -> None:
     out, said = repaired
     found = document_of(out, "repair.json")

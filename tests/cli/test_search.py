@@ -153,13 +153,13 @@ def test_a_dry_run_of_kernels_alone_compares_twin_and_device(
     assert "labelled" not in said.out
 
 
-def test_a_dry_run_counts_labels_that_are_classes_only(
+def test_a_dry_run_counts_labels_that_are_known_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         images, labels = arrays["images"][:4], arrays["labels"][:4].astype(np.int64)
-    labels[:2] = -1, 99
+    labels[:2] = -1, -9
     labels[3] = (labels[3] + 1) % 10
     np.savez(tmp_path / "seeds.npz", images=images, labels=labels)
     said = call_here("search", EXAMPLE, "--seeds", "seeds.npz", "--dry-run")

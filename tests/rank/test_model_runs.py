@@ -164,10 +164,11 @@ def test_who_stops_keeps_nothing_half_and_without_a_set_there_is_no_accuracy(
         ("pipe", r"--labelled: .*labelled\.npz is not a regular file"),
         ({}, r"labelled\.npz tells who is right, and no seed has a label"),
         ({"side": 7, "labels": np.arange(4)}, r"--labelled: .*npz: images have shape"),
-        ({"labels": np.full(4, 99)}, "no seed has a label from 0 to 9"),
+        ({"labels": np.full(4, -1)}, "no seed has a label from 0 to 9"),
+        ({"labels": np.array([0, 10, 3, 99])}, "--labelled: .* the label of seed 1 is 10"),
         ({"targets": np.zeros((4, 10))}, "--labelled: seeds .*, seed 0: its task reads labels"),
     ],
-    ids=["absent", "text", "a pipe", "bare", "small", "wrong", "values"],
+    ids=["absent", "text", "a pipe", "bare", "small", "unknown", "beyond", "values"],
 )
 def test_a_labelled_set_has_labels(
     models: Models, tmp_path: Path, arrays: dict[str, Any] | str | None, said: str
@@ -188,10 +189,8 @@ def save_labelled(file: Path, side: int = 28, **arrays: Any) -> None:
         np.savez(file, images=seeds["images"][:4, :side, :side], **arrays)
 
 
-def test_a_label_that_is_no_class_leaves_its_image_unlabelled(
-    models: Models, tmp_path: Path
-) -> None:
-    save_labelled(tmp_path / "right.npz", labels=np.array([-1, 9, 10, 99]))
+def test_a_negative_label_leaves_its_image_unlabelled(models: Models, tmp_path: Path) -> None:
+    save_labelled(tmp_path / "right.npz", labels=np.array([-1, 9, -2, 0]))
     assert check_labelled(models.pairs[0], tmp_path / "right.npz") == 4
 
 

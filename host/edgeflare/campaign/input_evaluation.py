@@ -21,7 +21,7 @@ from edgeflare.core.input_space import Input
 from edgeflare.core.query import EvaluatedQuery, Outcome, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
-from edgeflare.core.truths import KeptTargets, require_targets
+from edgeflare.core.truths import KeptTargets, require_truths
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.pages.facts import count_of
@@ -149,7 +149,7 @@ class HeldOut:
                     f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"
                     " inputs that are no seeds cannot have: leave out --test"
                 )
-            require_targets(decoder, inputs, path)
+            require_truths(decoder, inputs, path)
             return cls(path, inputs)
         except UserError as error:
             raise UserError(f"--test: {error}") from None

@@ -19,7 +19,7 @@ from edgeflare.core.query import Arm, EvaluatedQuery, Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch
-from edgeflare.core.truths import Truths, require_targets
+from edgeflare.core.truths import Truths, require_truths
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
@@ -194,7 +194,7 @@ def open_pair(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
     _require_comparable(pair, hosts)
-    require_targets(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
+    require_truths(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
     as_pair = hosts[Arm.TWIN]
     on_device = _with_device_stages(pair, as_pair, inputs, twin, seeds, earlier.get(Arm.DEVICE))
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)

@@ -18,8 +18,8 @@ class Seeds:
 
     Attributes:
         inputs: (N, *shape) in the dtype of their domain.
-        labels: (N,) int64, or None; one that is no class of the pair means unlabelled. As a domain
-            loads them, there may be several for each seed, (N, several).
+        labels: (N,) int64, or None; -1 means unlabelled. As a domain loads them, there may be
+            several for each seed, (N, several), or some beyond the classes, see `require_truths`.
         names: one for each input: its file's name, or its position in the `.npz`.
         fixed: what the models take beside an input, which no search changes: (N, *shape) each, by
             the name of the model's input in `pair.toml`.

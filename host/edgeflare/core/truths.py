@@ -157,15 +157,17 @@ class Truths:
         return np.array([self._at(place) is not None for place in range(len(self))], bool)
 
 
-def require_targets(decoder: Decoder, seeds: Seeds, path: Path) -> None:
-    """Refuse targets that are not what the task's answers are.
+def require_truths(decoder: Decoder, seeds: Seeds, path: Path) -> None:
+    """Refuse labels beyond the classes, and targets that are not what the task's answers are.
 
     Args:
         decoder: decoder of the pair.
-        seeds: seeds with targets, or without.
+        seeds: seeds with labels or targets, or without.
         path: where they were loaded from.
 
     """
+    if seeds.labels is not None and decoder.choices:
+        _require_classes(decoder.choices, seeds.labels, seeds.names, path)
     if seeds.targets is None:
         return
     for name, target in zip(seeds.names, seeds.targets, strict=True):
@@ -173,6 +175,19 @@ def require_targets(decoder: Decoder, seeds: Seeds, path: Path) -> None:
             decoder.target(target)
         except UserError as error:
             raise UserError(f"seeds {path}: targets, seed {name}: {error}") from None
+
+
+def _require_classes(
+    classes: int, labels: NDArray[np.int64], names: Sequence[str], path: Path
+) -> None:
+    beyond = np.flatnonzero(labels >= classes)
+    if len(beyond):
+        first = int(beyond[0])
+        raise UserError(
+            f"seeds {path}: the label of seed {names[first]} is {labels[first]}, and the model has"
+            f" {classes} classes, 0 to {classes - 1}: number labels from 0, in the order of the"
+            " scores, with -1 for what is not known"
+        )
 
 
 def is_right(answer: Answer | None, truth: Answer | None) -> bool:

@@ -18,7 +18,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.truths import Truths, require_targets
+from edgeflare.core.truths import Truths, require_truths
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
@@ -182,7 +182,7 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
         seeds = _load(labelled, pair.classes, inputs)
         decoder = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder
     with _speaking_of_the_set():
-        require_targets(decoder, seeds, labelled)
+        require_truths(decoder, seeds, labelled)
         Truths.of_seeds(decoder, seeds).require(f"{labelled} tells who is right")
     return len(seeds)
 

@@ -14,7 +14,9 @@ from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
+from edgeflare.core.truths import require_truths
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
@@ -167,7 +169,10 @@ def fresh_seeds(opened: OpenedPair, request: RepairRequest) -> Seeds | None:
             f"--test has inputs that are searched, and a seed has {', '.join(beside)} beside them:"
             " leave --test away"
         )
-    return opened.inputs.load(Path(request.test), classes=opened.pair.classes)
+    path = Path(request.test)
+    seeds = opened.inputs.load(path, classes=opened.pair.classes)
+    require_truths(opened.panel.reading.decoders[Arm.TWIN], seeds, path)
+    return seeds
 
 
 def repair_plan(
