@@ -407,14 +407,14 @@ def test_unlabelled_inputs_are_judged_as_far_as_they_tell(tmp_path: Path) -> Non
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    given = (*FEW, "--mend", "--dry-run", "--out", tmp_path / "out")
-    said = call_here("check", EXAMPLE, *given)
+    out, card = tmp_path / "out", tmp_path / "README.md"
+    said = call_here("check", EXAMPLE, *FEW, "--mend", "--dry-run", "--out", out, "--card", card)
     assert said.code == 0, said.err
+    assert f"would write {out}, and a section of {card}; nothing was written" in said.out
     assert "answers of original, twin, device to 70 inputs on emulated-builtin: about" in said.out
     assert "until 90 s" in said.out  # of three fifths of the budget
     assert "where the file is to blame, a repair at equal cost, until 300 s" in said.out
-    assert "answers of original, twin, device to 70 inputs on emulated-builtin" in said.out
-    assert not (tmp_path / "out").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -620,6 +620,13 @@ def test_write_pair_is_for_models_without_one(tmp_path: Path) -> None:
     where = ("--write-pair", tmp_path / "pair")
     assert "have no pair.toml" in refused("check", EXAMPLE, *where)
     assert "have no pair.toml" in refused("check", MODELS[1], *where)
+
+
+def test_write_pair_is_asked_for_alone(tmp_path: Path) -> None:
+    asked = (*MODELS, "--inputs", EXAMPLE / "seeds.npz", "--write-pair", tmp_path / "pair")
+    for more in (["--dry-run"], ["--card", tmp_path / "README.md"], ["--out", tmp_path / "out"]):
+        assert f"checks nothing: leave out {more[0]}" in refused("check", *asked, *more)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_nothing_tells_is_asked_for(tmp_path: Path) -> None:

@@ -197,6 +197,8 @@ def check(
     """
     began = time.monotonic()
     _require_consistent(undecided, out, resume=resume, overwrite=overwrite)
+    if write_pair is not None:
+        _require_pair_alone(out, card, resume=resume, overwrite=overwrite, dry_run=dry_run)
     decided = decided_by_user(trust)
     named = NamedModels.of(models or [], inputs, original, compressed)
     given = preprocessing.settings(
@@ -225,7 +227,7 @@ def check(
     if dry_run:
         job = check_job(loaded, profiles, request, path, began)
         with loaded.naming_next():
-            _tell(job, path, overwrite=overwrite)
+            _tell(job, path, card, overwrite=overwrite)
         return 0
     with ExitStack() as stack:
         document, lost = check_into(
@@ -264,6 +266,23 @@ def _require_consistent(undecided: str, out: Path | None, *, resume: bool, overw
         raise UserError(f"--resume goes on with a check, and {other}")
 
 
+def _require_pair_alone(
+    out: Path | None, card: Path | None, *, resume: bool, overwrite: bool, dry_run: bool
+) -> None:
+    """Refuse --write-pair where something else is to be written, or nothing at all."""
+    for option, given in (
+        ("--dry-run", dry_run),
+        ("--card", card is not None),
+        ("--out", out is not None),
+        ("--resume", resume),
+        ("--overwrite", overwrite),
+    ):
+        if given:
+            raise UserError(
+                f"--write-pair writes a pair.toml and checks nothing: leave out {option}"
+            )
+
+
 def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
     """Write the `pair.toml` of two models."""
     if assumed is None:
@@ -280,8 +299,9 @@ def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
     return 0
 
 
-def _tell(job: PairCheck, path: Path, *, overwrite: bool) -> None:
-    """Print what would be checked."""
+def _tell(job: PairCheck, path: Path, card: Path | None, *, overwrite: bool) -> None:
+    """Print what would be checked, and where that would be written."""
     CHECKED.check(path, overwrite=overwrite)
-    for line in (*planned_check(job), f"would write {path}; nothing was written"):
+    written = f"{path}" if card is None else f"{path}, and a section of {card}"
+    for line in (*planned_check(job), f"would write {written}; nothing was written"):
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
