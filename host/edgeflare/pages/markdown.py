@@ -66,7 +66,7 @@ def _facts(block: Facts | KeyFigures) -> Iterator[str]:
 def _table(block: Table) -> Iterator[str]:
     if title := block.brief_title():
         yield f"**{for_markdown(title)}**"
-    rows = [[block.brief_cell(cell, CELL) for cell in row] for row in block.listed()]
+    rows = [[block.cut_cell(cell, CELL) for cell in row] for row in block.listed()]
     yield markdown_table(block.header, rows, block.numbers_from)
     if block.note:
         yield for_markdown(block.note)

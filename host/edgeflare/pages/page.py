@@ -192,7 +192,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         missed_least: names of columns in the order in which they are left out on a terminal that
             is too narrow.
         whole: whether long cells are shown in full everywhere, such as commands to type.
-        brief: characters of a cell where there is little room; None for what the medium has.
+        brief: characters of a cell on a terminal; None for what it has room for.
 
     """
 
@@ -240,9 +240,9 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     def _count(self) -> int:
         return self.count or len(self.rows)
 
-    def brief_cell(self, cell: str | TableCell, most: int) -> str:
+    def cut_cell(self, cell: str | TableCell, most: int) -> str:
         """Return a cell where there is room for so many characters."""
-        return str(cell) if self.whole else shortened(str(cell), min(most, self.brief or most))
+        return str(cell) if self.whole else shortened(str(cell), most)
 
     def brief_title(self) -> str:
         """Return the title where there is little room, with which of the rows are listed."""

@@ -148,7 +148,7 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         _TerminalColumn(
             place,
             printable(head),
-            [printable(block.brief_cell(cell, CELL)) for cell in cells],
+            [printable(block.cut_cell(cell, min(CELL, block.brief or CELL))) for cell in cells],
             place >= block.numbers_from and max(map(cell_len, map(str, cells))) <= LONGEST_FIGURE,
         )
         for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))

@@ -202,7 +202,7 @@ def reference_int8(content: bytes, rows: NDArray[np.generic]) -> bytes:
         from litert_quantizer.utils import qsv_utils  # noqa: PLC0415
     except ImportError:
         raise UserError(
-            "a reference compression needs litert-quantizer: pip install 'edgeflare[repair]'"
+            "pip install 'edgeflare[repair]' brings the reference compression that it needs"
         ) from None
     signed, key, name = _with_signature(content)
     shape = graph.tensors[graph.inputs[0]].shape
