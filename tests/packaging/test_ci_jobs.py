@@ -85,9 +85,33 @@ def test_the_github_action_checks_tells_and_tries_again(tmp_path: Path) -> None:
     assert all(f"replay-{kept}-" in again.stdout for kept in ("first", "second"))
 
 
+def test_a_command_that_has_to_be_corrected_is_all_that_the_action_says(tmp_path: Path) -> None:
+    steps = steps_of_the_action(pair="absent", regressions="regressions")
+    script, own = steps["Check the model"]
+    checked = ran(script, tmp_path, own)
+    assert checked.returncode == 2
+    assert "there is no pair folder absent" in checked.stderr
+    for name in ("Tell what was found", "Try known findings again", "Comment"):
+        script, own = steps[name]
+        said = ran(script, tmp_path, own)
+        assert (said.returncode, said.stdout, said.stderr) == (0, "", ""), name
+
+
+def test_regressions_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "edgeflare-check").mkdir()
+    (tmp_path / "edgeflare-check" / "check.json").touch()
+    steps = steps_of_the_action(pair=str(EXAMPLE), regressions="regresions")
+    script, own = steps["Try known findings again"]
+    said = ran(script, tmp_path, own)
+    assert said.returncode == 2
+    assert said.stdout == "::error::regressions: regresions has no folder of a run\n"
+
+
 def test_a_comment_that_a_fork_may_not_write_fails_no_job(tmp_path: Path) -> None:
     (tmp_path / "gh").write_text("#!/bin/sh\necho refused >&2\nexit 1\n")
     (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "edgeflare-check").mkdir()
+    (tmp_path / "edgeflare-check" / "summary.md").touch()
     script, own = steps_of_the_action(pair=str(EXAMPLE))["Comment"]
     told = ran(f'PATH="$PWD:$PATH"\n{script}', tmp_path, own)
     assert (told.returncode, told.stderr) == (0, "refused\n" * 2)
@@ -96,13 +120,17 @@ def test_a_comment_that_a_fork_may_not_write_fails_no_job(tmp_path: Path) -> Non
 
 def test_the_gitlab_job_checks_and_reports_whatever_came_of_it(tmp_path: Path) -> None:
     job = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".edgeflare-check"]
-    options = "--limit 20 --no-near --strict"
-    environment = {**job["variables"], "PAIR": str(EXAMPLE), "OPTIONS": options}
+    two = {
+        "OPTIONS": "--limit 20 --no-near --strict",
+        "DEVICE": "emulated-builtin emulated-xnnpack",
+    }
+    environment = {**job["variables"], "PAIR": str(EXAMPLE), **two}
     checked = ran("\n".join(job["script"]), tmp_path, environment)
     told = ran("\n".join(job["after_script"]), tmp_path, environment)
     assert (checked.returncode, told.returncode) == (1, 0), told.stderr
     written = {path.name for path in (tmp_path / "edgeflare-check").iterdir()}
     assert {"check.html", "junit.xml", "summary.md"} <= written
+    assert "on emulated-builtin, emulated-xnnpack" in " ".join(checked.stdout.split())
 
 
 def test_the_page_gives_the_action_and_the_job_what_they_take() -> None:
