@@ -42,6 +42,8 @@ from typer.main import get_command
 
 from command_server import BRIEF
 from edgeflare.cli.app import LazyCommand, app
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.trust import decided_by_user
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 from forked_commands import forked_edgeflare
 from free_port import free_port
@@ -321,6 +323,21 @@ def test_the_old_board_of_the_documentation(old_board_python: Path, tmp_path: Pa
             if block.language == "toml" or block.word == "old_board":
                 opened.play(block)
     assert "old_board" in {block.word for block in told}
+
+
+def test_every_profile_that_is_shown_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for page in PAGES:
+        shown = {block.word: block.text for block in blocks(page) if block.language == "toml"}
+        if "pyproject.toml" in shown:
+            continue  # the profile is of a transport that the page makes
+        for word, text in shown.items():
+            if word.startswith("device_profiles/"):
+                Path(word).parent.mkdir(exist_ok=True)
+                Path(word).write_text(text, encoding="utf-8")
+                assert find_profile(Path(word).stem, decided_by_user(True)), word
 
 
 def test_every_block_says_what_it_is() -> None:

@@ -112,6 +112,36 @@ def test_each_room_names_the_rooms_within() -> None:
     assert unnamed == []
 
 
+SAID_BY_SSH = {"Permission denied", "Host key verification failed"}
+
+
+def test_what_a_device_says_when_something_goes_wrong_is_said() -> None:
+    """The beginning of each message in the tables of devices stands in a message of the source."""
+    said = {
+        "".join(map(_literal, node.values)) if isinstance(node, ast.JoinedStr) else node.value
+        for source in (HOST, ROOT / "agent")
+        for file in source.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(node, (ast.JoinedStr, ast.Constant))
+        and isinstance(getattr(node, "value", ""), str)
+    }
+    shown = {
+        (page.name, message)
+        for page in (DOCS / "devices").glob("*.md")
+        for table in page.read_text(encoding="utf-8").split("| it says | do |")[1:]
+        for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        for message in re.findall(r"`([^`]+)`", row)
+    }
+    assert len(shown) > 15
+    for page, message in shown:
+        beginning = re.split(r"…| \(", message.removeprefix("warning: … "))[0].strip()
+        assert beginning in SAID_BY_SSH or any(beginning in one for one in said), (page, message)
+
+
+def _literal(part: ast.expr) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else "…"
+
+
 @pytest.mark.slow
 def test_options_exist() -> None:
     helps = [
