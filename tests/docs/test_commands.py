@@ -71,7 +71,7 @@ STORIES = frozenset(
             "report.md",
             "reservation.md",
         ),
-        *("run.md", "security.md", "transport.md"),
+        *("models.md", "run.md", "security.md", "transport.md"),
         *("SKILL.md", "tutorial.md", "may-i-ship.md", "which-layer.md", "worse-on-the-phone.md"),
     }
 )

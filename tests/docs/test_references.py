@@ -162,7 +162,7 @@ def test_options_exist() -> None:
 
 
 def test_every_option_about_the_pair_has_its_key_beside_it() -> None:
-    page = (DOCS / "pairs.md").read_text(encoding="utf-8")
+    page = (DOCS / "pairs" / "keys.md").read_text(encoding="utf-8")
     for field in fields(Settings):
         row = re.search(rf"^\| `{field.name}` \| (.*?) ?\|", page, re.MULTILINE)
         assert row is not None, field.name
@@ -177,7 +177,7 @@ def test_every_option_about_the_pair_has_its_key_beside_it() -> None:
 
 
 def test_every_preset_is_told_with_its_numbers() -> None:
-    page = (DOCS / "pairs.md").read_text(encoding="utf-8")
+    page = (DOCS / "pairs" / "keys.md").read_text(encoding="utf-8")
     for name, preprocess in PRESETS.items():
         rows = re.findall(rf"^\| `{name}` \|.*\|$", page, re.MULTILINE)
         assert len(rows) == 1, name

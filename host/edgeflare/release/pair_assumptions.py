@@ -155,7 +155,7 @@ def assumed_toml(pair: Pair, folder: Path, lines: tuple[str, ...] = ()) -> str:
 
 _COMMENTS: Final = (
     "# Other tasks are threshold, detection, segmentation, transcript, regression: docs/tasks.md.",
-    "# Of pictures, model input = (pixel / scale - mean) / std; other inputs: docs/pairs.md.",
+    "# Of pictures, model input = (pixel / scale - mean) / std; others: docs/pairs/inputs.md.",
     "# [gates]",
     "# accuracy-drop = 0.01",
     "",

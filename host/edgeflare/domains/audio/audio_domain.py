@@ -146,7 +146,7 @@ class AudioDomain(Domain):
             raise UserError(
                 'normalize = "peak" is of models that take the samples themselves: remove it, and'
                 ' write wave_scale = "maximum" under front_end, which log-mel and mfcc take; of'
-                " another front end, let a function do so (docs/pairs.md)"
+                " another front end, let a function do so (docs/pairs/inputs.md)"
             )
         self._rounding: Rounding = rounding
         self._normalize: Normalize = normalize
