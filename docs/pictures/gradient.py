@@ -1,4 +1,4 @@
-"""Make the picture of docs/search.md: seeds of the example, and what `gradient` finds near them.
+"""Make the picture of docs/search/gradients.md: seeds, and what `gradient` finds near them.
 
 .venv/bin/python docs/pictures/gradient.py          (needs the extras `plots` and `whitebox`)
 """

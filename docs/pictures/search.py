@@ -1,4 +1,4 @@
-"""Make the pictures of docs/search.md: how `boundary` finds a trigger from one seed of an example.
+"""Make the pictures of docs/search/boundary.md: how a trigger is found from a seed of an example.
 
 .venv/bin/python docs/pictures/search.py                                 (needs the extra `plots`)
 .venv/bin/python docs/pictures/search.py --example face_detection
