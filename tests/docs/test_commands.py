@@ -84,9 +84,6 @@ ELSEWHERE: Mapping[str, str] = {
     "edgeflare search examples/fashion_lenet4 --limit 3 --max-queries 300 --coverage": (
         "cli/test_covered_runs.py"
     ),
-    "edgeflare search examples/fashion_lenet4 --limit 2 --max-queries 100 --test": (
-        "cli/test_harm.py"
-    ),
     "edgeflare search examples/fashion_lenet4 --limit 1 --max-queries 300": "cli/test_report.py",
     "edgeflare replay runs/theirs": "cli/test_replay.py",
     "edgeflare explain runs/theirs": "cli/test_explain.py",

@@ -118,12 +118,11 @@ SAID_BY_SSH = {"Permission denied", "Host key verification failed"}
 def test_what_a_device_says_when_something_goes_wrong_is_said() -> None:
     """The beginning of each message in the tables of devices stands in a message of the source."""
     said = {
-        "".join(map(_literal, node.values)) if isinstance(node, ast.JoinedStr) else node.value
+        "".join(map(_literal, node.values)) if isinstance(node, ast.JoinedStr) else _literal(node)
         for source in (HOST, ROOT / "agent")
         for file in source.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_bytes()))
         if isinstance(node, (ast.JoinedStr, ast.Constant))
-        and isinstance(getattr(node, "value", ""), str)
     }
     shown = {
         (page.name, message)
@@ -134,8 +133,9 @@ def test_what_a_device_says_when_something_goes_wrong_is_said() -> None:
     }
     assert len(shown) > 15
     for page, message in shown:
-        beginning = re.split(r"…| \(", message.removeprefix("warning: … "))[0].strip()
-        assert beginning in SAID_BY_SSH or any(beginning in one for one in said), (page, message)
+        first = re.split(r"…| \(", message.removeprefix("warning: … "))[0].strip()
+        rest = first.partition(" ")[2] or first  # the first word may be a name that is filled in
+        assert first in SAID_BY_SSH or any(rest in one for one in said), (page, message)
 
 
 def _literal(part: ast.expr) -> str:
@@ -198,16 +198,21 @@ def test_every_shipped_profile_is_told() -> None:
     assert shipped <= words("devices.md")
 
 
-_CONFORM = ("conform.md", *(f"conform/{page.name}" for page in (DOCS / "conform").glob("*.md")))
+def _with_its_folder(name: str) -> tuple[str, ...]:
+    """Return a page and those of the folder that has its name."""
+    return (f"{name}.md", *(f"{name}/{page.name}" for page in (DOCS / name).glob("*.md")))
+
+
+_RUN = _with_its_folder("run")
 
 DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
     # By their schemas: the pages that tell of their keys, and whether also of their values.
     "conform/record/conform": (
-        (*_CONFORM, "run.md"),
+        (*_with_its_folder("conform"), *_RUN),
         True,
     ),
     "diagnose/inspect/inspect": (("inspect.md",), True),
-    "diagnose/layers/layers": (("layers.md", "run.md"), True),
+    "diagnose/layers/layers": (("layers.md", *_RUN), True),
     "rank/rank": (("rank.md",), False),
     "repair/repair": (
         (
@@ -216,12 +221,12 @@ DOCUMENTS: dict[str, tuple[tuple[str, ...], bool]] = {
             "repair/methods.md",
             "repair/precision.md",
             "shifts.md",
-            "run.md",
+            *_RUN,
         ),
         False,
     ),
-    "run/run": (("run.md",), True),
-    "survey/record/survey": (("survey.md", "run.md"), False),
+    "run/run": (_RUN, True),
+    "survey/record/survey": ((*_with_its_folder("survey"), *_RUN), False),
 }
 
 

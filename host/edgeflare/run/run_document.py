@@ -1,6 +1,6 @@
 """The canonical result of a run: `run.json`, schema `edgeflare.run/v1`, as types.
 
-`run.schema.json` beside this file is written from them; docs/run.md says what each figure means.
+`run.schema.json` beside this file is written from them; docs/run/ says what each figure means.
 A key that is absent where it does not apply is None here; UNSET, which is false, where None says
 something else.
 """
