@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -362,6 +364,17 @@ def test_closing_leaves_no_session(device: Device) -> None:
 def test_a_model_that_the_runtime_refuses(device: Device) -> None:
     with pytest.raises(ProbeRefused, match="emulated-builtin"):
         device.probe(CONTENT[:64] + bytes(64))
+
+
+def test_a_device_keeps_no_model_that_was_closed(device: Device, model: Path) -> None:
+    session = device.open(model)
+    session.close()
+    kept = weakref.ref(session)
+    del session
+    device.open(model).close()
+    gc.collect()
+    assert kept() is None
+    assert device.provenance.total_nodes == 1
 
 
 def test_other_kernels_are_opened_for_a_while(device: Device) -> None:

@@ -115,7 +115,8 @@ class Device:
         """
         limit = self._description.payload_limit_bytes
         session = DeviceSession(self._connection, self.profile, Path(model_path), limit, invocation)
-        self._sessions.append(session)
+        # Of those that were closed, which are not brought back, each would keep its model.
+        self._sessions = [*(known for known in self._sessions if not known.closed), session]
         return session
 
     def hold(self, reservation: ExitStack) -> None:
