@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.rounds import conform_rounds
+from edgeflare.conform.rounds import conform_rounds, refinement
 from edgeflare.conform.rounds.conform_rounds import (
     ConformClock,
     ConformRounds,
@@ -45,6 +45,15 @@ from edgeflare.errors import InfrastructureError, UserError
 COUNT = 48
 CELLS = (ADD, SUM)
 DENSE = ("FULLY_CONNECTED", "int8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _brief() -> Iterator[None]:
+    """Have a refining round run fewer models for each finding, and a round pass over fewer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refinement, "_EACH", 12)
+        patch.setattr(conform_rounds, "_MOST_LEFT_OUT", 64)
+        yield
 
 
 class LostArm(ExactArm):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -84,11 +84,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ConformRounds]:
     return folder, rounds
 
 
-@pytest.mark.slow
-def test_findings_are_shrunk_and_stored(run: tuple[Path, ConformRounds]) -> None:
+@dataclass(frozen=True)
+class Stored:
+    """The findings of that run, shrunk and stored, and what was seen of it."""
+
+    found: list[ConformFinding]
+    observer: SeenProgress
+
+
+@pytest.fixture(scope="module")
+def stored(run: tuple[Path, ConformRounds]) -> Stored:
     folder, rounds = run
     observer = SeenProgress()
-    found = _found(rounds, folder, observer)
+    return Stored(_found(rounds, folder, observer), observer)
+
+
+@pytest.mark.slow
+def test_findings_are_shrunk_and_stored(run: tuple[Path, ConformRounds], stored: Stored) -> None:
+    folder, rounds = run
+    found, observer = stored.found, stored.observer
     assert [(one.number, one.operator, one.counts) for one in found] == [
         (1, "ADD", True),
         (2, "SUM", True),
@@ -109,11 +123,8 @@ def test_findings_are_shrunk_and_stored(run: tuple[Path, ConformRounds]) -> None
 
 
 @pytest.mark.slow
-def test_the_files_have_all_answers(run: tuple[Path, ConformRounds]) -> None:
-    folder, rounds = run
-    first, second = (
-        load_finding(RunDirectory(folder), one.smallest.file) for one in _found(rounds, folder)
-    )
+def test_the_files_have_all_answers(run: tuple[Path, ConformRounds], stored: Stored) -> None:
+    first, second = (load_finding(RunDirectory(run[0]), one.smallest.file) for one in stored.found)
     (device,), (twin,) = first.answers("device"), first.answers("xnnpack")
     assert np.array_equal(device, ~twin)
     assert first.answers("exact")[0].shape == twin.shape
