@@ -19,6 +19,7 @@ import pytest
 import edgeflare
 from agent_calls import DESCRIBE, batch, opening, refused, wait_until
 from edgeflare_agent.__main__ import _default_store as default_store
+from edgeflare_agent.__main__ import main
 from edgeflare_agent.tracebacks import Tracebacks
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from processes import alive, workers
@@ -159,11 +160,13 @@ def test_the_server_loads_no_runtime(start_agent: Any, connect: Any, int8_model:
     ],
 )
 def test_a_number_out_of_its_bounds_is_refused_in_one_line(
-    option: str, value: str, expected: str
+    option: str, value: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ended = run(option, value)
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    assert f"{option}: {expected}" in ended.stderr
+    with pytest.raises(SystemExit) as ended:
+        main([option, value])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+    assert f"{option}: {expected}" in err
 
 
 def test_a_taken_port_is_said_in_one_line(start_agent: Any, tmp_path: Path) -> None:
