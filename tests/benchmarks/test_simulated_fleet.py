@@ -50,6 +50,7 @@ def test_all_is_done_and_no_device_does_more_than_it_can(
     assert (found.lost == 0) <= (found.repeated == 0.0)
 
 
+@pytest.mark.slow
 def test_a_head_that_takes_no_time_keeps_all_devices_busy() -> None:
     """But for passes, of half a second at most, and for the last units."""
     found = SimulatedFleet(calm(50, units_of_a_device=200), INSTANT).run()

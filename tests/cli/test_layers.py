@@ -34,6 +34,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_each_layer_is_seen_on_all_inputs_and_on_the_device(table: Path) -> None:
     document = load_layers(table / "layers.json")
     assert document.device is not None

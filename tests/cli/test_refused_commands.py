@@ -26,7 +26,7 @@ LITERT = f"ai-edge-litert {version('ai-edge-litert')}"
 
 SEARCHES: dict[str, str] = {
     # Behind `search`: what is said, whose parts stand between dots. {e} is the example pair,
-    # {w} the one in sound, {f} the detector, and {m} a folder of mistakes.
+    # {w} the one in sound, and {m} a folder of mistakes.
     "{e} --compressed {e}/compresed.tflite": "no model file … mean '{e}/compressed.tflite'",
     "{e} --compressed {m}/empty.tflite": "empty.tflite is empty",
     "{e} --compressed {m}/half.tflite": "half.tflite does not load … its graph cannot be read",
@@ -161,7 +161,6 @@ OTHERS: dict[str, str] = {
     "survey {w} --conditions none --rare": "looked for under conditions … --conditions",
     "survey {w} --rare-queries 500": "--rare-queries 500 … add --rare",
     "survey {w} --rare --rare-queries 9": "--rare-queries … 100 or more",
-    "survey {f} --conditions fog --rare --dry-run": "task detection have none: leave out --rare",
     "survey": "name a pair … --compressed and --inputs",
     "survey {w} --json": "--json: `edgeflare report RUN --json` prints what",
     "survey {w} --show sheet.pdf": "--show sheet.pdf … .html",
@@ -291,7 +290,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with np.load(EXAMPLES / "spoken_words" / "seeds.npz") as arrays:
         np.savez(folder / "sounds.npz", waves=arrays["waves"], sample_rate=arrays["sample_rate"])
     conformed = conformed_run(tmp_path_factory.mktemp("conformed") / "run").path
-    examples = {"e": EXAMPLE, "w": EXAMPLES / "spoken_words", "f": EXAMPLES / "face_detection"}
+    examples = {"e": EXAMPLE, "w": EXAMPLES / "spoken_words"}
     return {**examples, "m": folder, "c": conformed}
 
 

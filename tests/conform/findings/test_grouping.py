@@ -89,6 +89,7 @@ def test_failing_models_beyond_those_that_are_looked_at_stay_in_a_finding(
     assert (str(group.condition), list(group.failing)) == ("kernel_w < stride_w", failing)
 
 
+@pytest.mark.slow
 def test_a_fault_that_showed_long_ago_alone_is_not_put_under_another_ones_condition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -32,6 +32,7 @@ WIRED = [one for one in known_issues() if one.wired]
 PROBED = [one for one in known_issues() if one.probe and "refused" not in one.symptoms]
 
 
+@pytest.mark.slow
 def test_what_is_shipped_is_what_a_user_may_write() -> None:
     read = [issue for path in shipped_issue_files() for issue in read_issues(path)]
     assert read == [*known_issues()]

@@ -291,6 +291,7 @@ class _Settled(ExactArm):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "some"), [(ExactArm(), True), (_Settled(), False)])
 def test_some_graphs_take_turns_where_kernels_can(
     device: ExactArm, some: bool, tmp_path: Path

@@ -400,6 +400,7 @@ def test_a_model_is_run_as_a_whole_on_inputs_of_the_users(tmp_path: Path) -> Non
     assert rounds.verdicts == {"right": 2}
 
 
+@pytest.mark.slow
 def test_operators_of_several_results_have_results_with_values() -> None:
     cells = chosen_cells(("ADD", "SPLIT_V"), ("float32",))
     for seed in (4, 8, 18, 20):  # of these the first settings that fit have a result without any
