@@ -75,6 +75,11 @@ HOST = '[hosts.a]\naddress = "10.0.0.1"\n'
             f"{HOST}devices = {{c = 1}}\n{HOST.replace('.a]', '.b]')}devices = {{c = 1}}",
             "two hosts",
         ),
+        (
+            '[hosts.a]\naddress = "fd00::1"\ndevices = {c = 1}\n'
+            '[hosts.b]\naddress = "FD00:0::1"\ndevices = {c = 1}',
+            "two hosts have the address fd00::1",
+        ),
         (HOST + 'devices = {"" = 1}', "'' is no device class"),
         (HOST + 'devices = {"node:x" = 1}', "'node:x' is no device class"),
         (HOST + "devices = {}", "devices are names or a number"),

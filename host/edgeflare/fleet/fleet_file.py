@@ -158,9 +158,14 @@ def _host(path: Path, name: str, said: Any) -> FleetHost:
         odd = sorted(said.keys() - {"address", "devices"}) if isinstance(said, Mapping) else []
         unknown = f"unknown key {odd[0]}: " if odd else ""
         raise UserError(f"{where}: {unknown}expected address and devices")
-    address, devices = said["address"], said["devices"]
-    if not isinstance(address, str) or not _is_address(address):
-        raise UserError(f"{where}: address is the IP address that the host has in the cluster")
+    devices = said["devices"]
+    try:
+        # As Ray writes it: of IPv6 there are several ways.
+        address = str(ipaddress.ip_address(str(said["address"])))
+    except ValueError:
+        raise UserError(
+            f"{where}: address is the IP address that the host has in the cluster"
+        ) from None
     if not isinstance(devices, Mapping) or not devices:
         raise UserError(f"{where}: devices are names or a number, by their class")
     return FleetHost(
@@ -168,14 +173,6 @@ def _host(path: Path, name: str, said: Any) -> FleetHost:
         address,
         {device_class: _devices(where, device_class, n) for device_class, n in devices.items()},
     )
-
-
-def _is_address(said: str) -> bool:
-    try:
-        ipaddress.ip_address(said)
-    except ValueError:
-        return False
-    return True
 
 
 def _devices(where: str, device_class: str, said: Any) -> tuple[str, ...]:
