@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import ModelOutputs
+from edgeflare.core.task import ModelOutputs, OutputMaker
 from edgeflare.core.tensor import RawBatch, Tensor, pack_rows
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.classes import ClassesView
@@ -156,6 +156,30 @@ def test_models_of_as_many_classes_and_names_are_a_pair() -> None:
         Classification().require_pair(TWO, THREE, ())
     with pytest.raises(UserError, match="classes has 2 names, but the compressed model tells 3"):
         Classification().require_pair(None, THREE, ("a", "b"))
+
+
+def test_each_of_several_outputs_is_read_by_the_operator_that_makes_it() -> None:
+    """Independent probabilities do not sum to 1, so numbers do not tell them from logits."""
+    outputs = tuple(Tensor(name, (1, 2), "float32") for name in ("tags", "scores"))
+    some = np.array([[0.9, 0.8], [0.7, 0.1]], np.float32)
+    batch = RawBatch(pack_rows(outputs, [some, some]))
+
+    def meanings(*makers: OutputMaker) -> list[str]:
+        model = ModelOutputs(
+            "two.tflite",
+            outputs,
+            frozenset(),
+            0,
+            ("LOGISTIC",),
+            lambda _: batch,
+            makers=lambda: makers,
+        )
+        read = Classification(heads=("tags", "scores")).decoder(model)
+        return [head.meaning for head in read.heads]
+
+    makers = OutputMaker(3, "LOGISTIC", 0), OutputMaker(2, "FULLY_CONNECTED", 0)
+    assert meanings(*makers) == ["probabilities", "logits"]
+    assert meanings() == ["logits", "logits"]
 
 
 COLOR, SIZE = Tensor("color", (1, 3), "int8", 0.5, 1), Tensor("size", (1, 2), "float32")

@@ -324,9 +324,7 @@ class Classification(Task):
         good = [i for i in range(len(raw)) if i not in sample.failures]
         tensor = one_frame(model.outputs[at], model.frames)
         rows = raw[good].reshape(-1, *tensor.shape) if model.frames else raw[good]
-        # Of several outputs, the last operator need not be that of this one.
-        operators = model.operators if len(open_outputs(model)) == 1 else ()
-        return detect_outputs(tensor, operators, rows)
+        return detect_outputs(tensor, operators_of(model, at), rows)
 
 
 def class_decoder(decoder: Decoder) -> ClassDecoder:
@@ -342,6 +340,16 @@ def class_decoder(decoder: Decoder) -> ClassDecoder:
             " choose a pair whose task is classification"
         )
     return decoder
+
+
+def operators_of(model: ModelOutputs, at: int) -> tuple[str, ...]:
+    """Return names of operators that end in the one that makes an output; none where unknown."""
+    makers = model.makers()
+    maker = makers[at] if at < len(makers) else None
+    if maker is not None:
+        return (maker.name,)
+    # Of several outputs, the last operator need not be that of this one.
+    return model.operators if len(open_outputs(model)) == 1 else ()
 
 
 def detect_outputs(
