@@ -1,6 +1,6 @@
 """The result of a survey: `survey.json`, schema `edgeflare.survey/v1`.
 
-docs/survey.md says what each figure means.
+docs/survey/ says what each figure means.
 """
 
 from __future__ import annotations
