@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadly_operators import deadly_launcher
-from edgeflare.conform.execution.culprit_search import MOST_TRIALS, Blame, blamed
+from edgeflare.conform.execution.culprit_search import MOST_TRIALS, Blame, CulpritSearch, blamed
+from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_opener import DeviceOpener, HostOpener
-from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.model_pack import ModelPack, PackLimits
 from edgeflare.conform.execution.pack_runner import MOST_LOSSES, PackRunner
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.conform.operator_graph import GraphValue, OperatorGraph
@@ -341,6 +343,31 @@ def test_models_that_die_only_all_together_are_found(least: set[int]) -> None:
 
 def test_nobody_is_blamed_for_what_does_not_happen_again() -> None:
     assert blamed(range(20), range(20), lambda _: False) is None
+
+
+class ForgetfulRunner:
+    """Runs a model alone once; it dies ever after, as one may that reads what nothing wrote."""
+
+    processes = 0
+
+    def __init__(self) -> None:
+        self._lived: list[PosedModel] = []
+
+    def run(self, pack: ModelPack, _seconds: float) -> tuple[ModelAnswer, ...] | RunFailure:
+        (first, *others) = pack.models
+        if others or any(first is model for model in self._lived):
+            return RunFailure("crash", "SIGSEGV")
+        self._lived.append(first)
+        return (ModelAnswer(first.operands),)
+
+
+def test_of_models_each_of_which_dies_alone_in_the_end_all_are_answered_for() -> None:
+    runner = cast("PackRunner", ForgetfulRunner())
+    search = CulpritSearch(runner, FailureHistory(), mixed_models(2), PackLimits(), 1.0)
+    beside, alone = (answer.failure for answer in search.answers())
+    assert beside is not None
+    assert beside.detail == "dies beside other models, and not alone (SIGSEGV)"
+    assert alone == RunFailure("crash", "SIGSEGV")
 
 
 def test_a_search_that_does_not_end_is_given_up() -> None:

@@ -205,6 +205,9 @@ class CulpritSearch:
                 return
             if outcome.kind == "refused":  # a file may be too much where its models are not
                 return
+            if len(left) == 1:  # it dies at times, also where no other is
+                self._note(left, (ModelAnswer(failure=outcome),))
+                return
             blame = blamed(left, self._innocent(left), self._fail)
             if blame is None:
                 return
