@@ -377,7 +377,7 @@ def test_a_budget_that_is_up_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     out = tmp_path / "out"
     now = iter(range(0, 100_000, 30))
     monkeypatch.setattr("edgeflare.release.pair_check.time.monotonic", lambda: float(next(now)))
-    said = call_here("check", EXAMPLE, "--time-limit", "40s", "--out", out)
+    said = call_here("check", EXAMPLE, "--budget", "40s", "--out", out)
     assert said.code == 1, said.err
     found = document(out)
     assert (found.verdict, found.stopped_by) == ("undecided", "time-limit")

@@ -67,7 +67,10 @@ Devices = Annotated[
         show_default="emulated-builtin",
     ),
 ]
-TimeLimit = Annotated[str, typer.Option(metavar="TIME", help="How long at most: 90s, 5m, 1h.")]
+TimeLimit = Annotated[
+    str,
+    typer.Option("--time-limit", "--budget", metavar="TIME", help="How long at most: 90s, 5m, 1h."),
+]
 Gates = Annotated[
     list[str] | None,
     typer.Option(
