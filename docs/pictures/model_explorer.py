@@ -1,4 +1,4 @@
-"""Make the picture of docs/explain.md: an overlay as Model Explorer shows it, all layers unfolded.
+"""Make the picture of docs/explain/pictures.md: an overlay, all layers unfolded.
 
 edgeflare search examples/fashion_lenet4 --find kernel --device emulated-builtin --first 6 \
     --max-queries 300 --shrink 0 --fail-on none --out runs/kernel

@@ -78,8 +78,6 @@ STORIES = frozenset(
 """Pages beside README.md with packages, profiles, pairs, tests and scripts of the reader's own."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "edgeflare explain runs/first 0": "cli/test_explain.py",
-    "edgeflare explain runs/first 0 --model-explorer": "cli/test_overlay_files.py",
     "edgeflare operators": "cli/test_plugins.py",
     "edgeflare search examples/fashion_lenet4 --limit 3 --max-queries 300 --coverage": (
         "cli/test_covered_runs.py"

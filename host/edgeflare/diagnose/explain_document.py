@@ -1,6 +1,6 @@
 """The explanations of a run: `explain.json`, schema `edgeflare.explain/v1`.
 
-docs/explain.md says what each figure means.
+docs/explain/ says what each figure means.
 """
 
 from __future__ import annotations
