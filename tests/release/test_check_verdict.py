@@ -142,6 +142,17 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "failures",
             "The compressed file puts out NaN or infinity on 9",
         ),
+        (
+            figures(decisions=decisions(failed={Arm.TWIN: {"nan": 9}})),
+            "failures",
+            "The compressed file on the host, and not on phone, puts out NaN or infinity on 9 of",
+        ),
+        (
+            figures(decisions=decisions(failed={Arm.ORIGINAL: {"nan": 2}, Arm.DEVICE: {"nan": 9}})),
+            "failures",
+            "The original puts out NaN or infinity on 2 and the device puts out NaN or infinity on"
+            " 9 of 300 inputs; the twin never",
+        ),
         (figures(file=file_figures(fault("unread-input"))), "file", "Something is wrong"),
         (figures(layers=layer_figures(fault("overflow"))), "file", "Something is wrong"),
         (figures(decisions=HARM, file=file_figures(fault("options"))), "file", "omething"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -10,6 +10,7 @@ from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of, significant
 from edgeflare.release.causes.cause import Cause, KnownToRules, layers_seen, outcome
+from edgeflare.release.figures.decisions import DecisionFigures
 from edgeflare.release.harm import SURELY, file_does_harm
 from edgeflare.statistics.binomial import sign_test
 
@@ -21,13 +22,6 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
         arms = [arm for arm in (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE) if its.failed.get(arm)]
         if not known.fails("failures", device):
             continue
-        kinds = sorted({kind for arm in arms for kind in its.failed[arm]})
-        whose = {
-            (Arm.DEVICE,): f"{its.device} alone",
-            (Arm.TWIN, Arm.DEVICE): "The compressed file",
-            (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE): "The original like the file made from it",
-        }.get(tuple(arms), "One of " + " and ".join(arms))
-        what = "puts out NaN or infinity" if kinds == ["nan"] else f"fails ({', '.join(kinds)})"
         spared = [str(arm) for arm in its.right if arm not in arms]
         others = f"the {' and the '.join(spared)} never" if spared else ""
         layers = known.of_kinds("not-finite")
@@ -35,11 +29,28 @@ def failed_inputs(known: KnownToRules) -> Iterator[Cause]:
         advice = next((fault.next_step for fault in known.of_kinds("not-finite")), "")
         yield Cause(
             rule="failures",
-            sentence=f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of"
-            f" {count_of(its.inputs, 'input')}",
+            sentence=_failing(its, arms),
             evidence="; ".join(filter(None, (others, where))),
             next_step=advice or "ask `edgeflare explain` for the operator in which it begins",
         )
+
+
+def _failing(its: DecisionFigures, arms: Sequence[Arm]) -> str:
+    """Return which arms fail, how, and on how many inputs, a sentence without its full stop."""
+    kinds = sorted({kind for arm in arms for kind in its.failed[arm]})
+    what = "puts out NaN or infinity" if kinds == ["nan"] else f"fails ({', '.join(kinds)})"
+    whose = {
+        (Arm.DEVICE,): f"{its.device} alone",
+        (Arm.TWIN,): f"The compressed file on the host, and not on {its.device},",
+        (Arm.TWIN, Arm.DEVICE): "The compressed file",
+        (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE): "The original like the file made from it",
+    }.get(tuple(arms))
+    inputs = count_of(its.inputs, "input")
+    if whose is not None:
+        return f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of {inputs}"
+    each = (f"the {arm} {what} on {its.failures(arm)}" for arm in arms)
+    said = f"{' and '.join(each)} of {inputs}"
+    return said[:1].upper() + said[1:]
 
 
 def lost_class(known: KnownToRules) -> Iterator[Cause]:
