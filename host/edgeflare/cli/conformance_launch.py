@@ -121,8 +121,10 @@ def run_requested_conformance(
 
     """
     console = Console(stderr=True)
-    with ExitStack() as stack, interruptible("awaiting the round under way") as interrupt:
+    interrupt = Interrupt()
+    with ExitStack() as stack:
         opened = _opened(profile, stack, console, interrupt)
+        stack.enter_context(interruptible("awaiting the round under way", interrupt))
         header = opened.header(asked.request)
         if asked.folder.resume:
             journal = resume_journal(path, header)
@@ -152,14 +154,14 @@ def run_requested_conformance(
 
 def requested_header(asked: RequestedConformance, profile: Profile) -> ConformHeader:
     """Open the device, and return what run it would be."""
-    with ExitStack() as stack, interruptible() as interrupt:
-        return _opened(profile, stack, Console(stderr=True), interrupt).header(asked.request)
+    with ExitStack() as stack:
+        return _opened(profile, stack, Console(stderr=True), Interrupt()).header(asked.request)
 
 
 def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -> None:
     """Open the device, and print what a run would do; nothing is written."""
-    with ExitStack() as stack, interruptible() as interrupt:
-        opened = _opened(profile, stack, Console(stderr=True), interrupt)
+    with ExitStack() as stack:
+        opened = _opened(profile, stack, Console(stderr=True), Interrupt())
         header = opened.header(asked.request)
         for line in look_lines(header, asked.model, path):
             Console().print(line, markup=False, highlight=False, soft_wrap=True)

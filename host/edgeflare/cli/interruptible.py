@@ -24,14 +24,19 @@ _BY: Final[Mapping[int, InterruptedBy]] = {signal.SIGINT: "interrupt", signal.SI
 
 
 @contextmanager
-def interruptible(stopping: str = "verifying what was found") -> Iterator[Interrupt]:
+def interruptible(
+    stopping: str = "verifying what was found", interrupt: Interrupt | None = None
+) -> Iterator[Interrupt]:
     """Turn Ctrl-C and SIGTERM into a wish to stop, for as long as the context lasts.
+
+    What waits for a device to be opened does not heed it: a device is better opened before.
 
     Args:
         stopping: what is still done then, in words.
+        interrupt: the wish, where a device that is open already has to know it; None for a new one.
 
     """
-    interrupt = Interrupt()
+    interrupt = interrupt or Interrupt()
 
     def ask(number: int, _frame: FrameType | None) -> None:
         interrupt.ask(_BY[number])
