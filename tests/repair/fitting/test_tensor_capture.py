@@ -343,6 +343,7 @@ def _check(
     graph = Graph(content)
     wanted = [run(content, [one], "builtin")[0].reshape(-1, outputs) for one in values]
     rows = unfolded_inputs(graph, 0, values)
+    assert (unfolded_inputs(graph, 0, values, 3) == rows[:, ::3]).all()
     grouped = grouped_weights(graph, 0, weights)
     computed = np.matmul(rows, grouped.transpose(0, 2, 1)).transpose(1, 0, 2)
     np.testing.assert_allclose(

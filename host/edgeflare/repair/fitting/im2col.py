@@ -22,13 +22,16 @@ UNFOLDED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 _Kind = TypeVar("_Kind", bound=np.generic)
 
 
-def unfolded_inputs(graph: Graph, operator: int, values: NDArray[_Kind]) -> NDArray[_Kind]:
+def unfolded_inputs(
+    graph: Graph, operator: int, values: NDArray[_Kind], every: int = 1
+) -> NDArray[_Kind]:
     """Unfold the input of an operator, with the padding, strides and dilation that it has.
 
     Args:
         graph: the operator's.
         operator: position of the operator, which is one of `UNFOLDED`.
         values: real values of its input, (n, *shape of the tensor).
+        every: of how many positions one is unfolded, beginning with the first.
 
     Returns:
         (groups, rows, weights of an output), in the dtype of the values. There is a row for each of
@@ -40,7 +43,7 @@ def unfolded_inputs(graph: Graph, operator: int, values: NDArray[_Kind]) -> NDAr
     one = graph.operators[operator]
     weights = graph.tensors[one.inputs[1]]
     if one.name == "FULLY_CONNECTED":
-        return values.reshape(1, -1, weights.shape[-1])
+        return values.reshape(1, -1, weights.shape[-1])[:, ::every]
     height, width, channels = graph.tensors[one.inputs[0]].shape[-3:]
     images = values.reshape(-1, height, width, channels)
     options = graph.options(operator)
@@ -60,8 +63,11 @@ def unfolded_inputs(graph: Graph, operator: int, values: NDArray[_Kind]) -> NDAr
     patches = patches[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
     groups = _groups(graph, operator)
     apart = patches.reshape(*patches.shape[:3], groups, channels // groups, *patches.shape[4:])
-    rows = apart.transpose(3, 0, 1, 2, 5, 6, 4)
-    return np.ascontiguousarray(rows).reshape(groups, -1, int(np.prod(rows.shape[4:])))
+    rows = apart.transpose(0, 1, 2, 3, 5, 6, 4)
+    if every > 1:  # the others are never copied, which takes longer than all else
+        rows = rows[np.unravel_index(np.arange(0, np.prod(rows.shape[:3]), every), rows.shape[:3])]
+    by_group = np.ascontiguousarray(np.moveaxis(rows, -4, 0))
+    return by_group.reshape(groups, -1, int(np.prod(rows.shape[-3:])))
 
 
 def grouped_weights(graph: Graph, operator: int, weights: NDArray[_Kind]) -> NDArray[_Kind]:

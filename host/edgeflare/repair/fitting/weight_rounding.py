@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.linear_algebra import one_thread
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare.repair.fitting.biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.gptq import MOST_STEPS, Real, damped, rounded_by_gptq
 from edgeflare.repair.fitting.im2col import (
@@ -158,8 +158,7 @@ def round_original(
                 stride = _stride(graph, layer.index, len(rows))
                 for some in _in_parts(graph, layer.index, len(given)):
                     real = given[some].astype(np.float32)
-                    unfolded = unfolded_inputs(graph, layer.index, real)
-                    moments[layer.index].add(unfolded[:, ::stride])
+                    moments[layer.index].add(unfolded_inputs(graph, layer.index, real, stride))
         progress(len(rows), len(rows))
         return tuple(_rounded_for_float(graph, layer, moments[layer.index]) for layer in layers)
 
@@ -234,12 +233,20 @@ def _moments(
     tensor = graph.tensors[layer.inputs[0]]
     stride = _stride(graph, layer.operator, len(given))
     for some in _in_parts(graph, layer.operator, len(given)):
-        both = (tensor.real(given[some]), wanted[some])
-        unfolded = (
-            unfolded_inputs(graph, layer.operator, values.astype(np.float32)) for values in both
-        )
-        moments.add(*(rows[:, ::stride] for rows in unfolded))
+        both = _real(tensor, given[some]), wanted[some].astype(np.float32, copy=False)
+        moments.add(*(unfolded_inputs(graph, layer.operator, one, stride) for one in both))
     return moments
+
+
+def _real(tensor: GraphTensor, raw: NDArray[np.generic]) -> NDArray[np.float32]:
+    """Return real values as float32, which products of 8 bits and a scale are rounded to once."""
+    values = raw.astype(np.float32, copy=False)
+    if not tensor.scales:
+        return values
+    real: NDArray[np.float32] = (values - np.float32(tensor.zero_points[0])) * np.float32(
+        tensor.scales[0]
+    )
+    return real
 
 
 def _no_inputs(graph: Graph, operator: int, centred: bool) -> InputMoments:
