@@ -594,6 +594,15 @@ def test_time_is_measured_only_where_it_can_decide(
 
 
 @pytest.mark.slow
+def test_of_a_plan_the_best_is_timed_first(choice: Choose, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = judged("example").network
+    files = [("less", weights_only(network).content), ("best", network.original)]
+    monkeypatch.setattr(candidate_check, "latency_on", timed((1.0, 1.0)))
+    found = choice(max_latency=DEFAULT_LIMIT, max_size="none").best([made(files, "precision")])
+    assert [(one.name, one.latency_ratio) for one in found.tried] == [("less", None), ("best", 1.0)]
+
+
+@pytest.mark.slow
 def test_every_device_holds_to_the_limit_of_time(
     choice: Choose, opened: OpenedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

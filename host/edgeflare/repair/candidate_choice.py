@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 
@@ -154,17 +154,14 @@ class CandidateChoice:
                 size_bytes=len(candidate.content),
                 details=candidate.details,
             )
-            tried.append(self._judged(candidate, made, [*before, *tried]))
+            tried.append(self._judged(candidate, made))
+        # The best one first: where it is within the limits, no time of another decides.
+        for at in sorted(range(len(tried)), key=lambda at: tried[at].tried.score or 0.0):
+            tried[at] = self._held(tried[at], [*before, *tried])
         return tried
 
-    def _judged(
-        self, candidate: RepairCandidate, made: TriedCandidate, before: Sequence[Attempt]
-    ) -> Attempt:
-        """Judge a candidate, beyond the limits too; none that kernels or devices refuse.
-
-        Its time takes longer to measure than its answers to judge, so that it is measured only
-        where it can decide: see `_unmeasured`.
-        """
+    def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:
+        """Judge a candidate, beyond the limits too; none that kernels or devices refuse."""
         check = self.check
         if (fault := check.fault(candidate)) is not None:
             return Attempt(None, structs.replace(made, set_aside=fault))
@@ -172,18 +169,31 @@ class CandidateChoice:
         if isinstance(judgement, SetAside):
             return Attempt(None, structs.replace(made, set_aside=judgement.reason))
         file = stored_file(candidate.name)
-        made = structs.replace(made, file=file, score=judgement.score, sets=judgement)
+        return Attempt(
+            candidate, structs.replace(made, file=file, score=judgement.score, sets=judgement)
+        )
+
+    def _held(self, attempt: Attempt, others: Sequence[Attempt]) -> Attempt:
+        """Hold a judged candidate to the limits.
+
+        Its time takes longer to measure than its answers to judge, so that it is measured only
+        where it can decide: see `_unmeasured`.
+        """
+        candidate, judgement = attempt.candidate, attempt.tried.sets
+        if candidate is None or judgement is None:
+            return attempt
+        check = self.check
         timed = [
             (other.candidate.content, other.tried.latency)
-            for other in before
+            for other in others
             if other.candidate is not None and other.tried.latency
         ]
         latency: Sequence[Latency] | str | None = check.known_latency(candidate, timed)
         if latency is None:
-            latency = _unmeasured(judgement, before)
+            latency = _unmeasured(judgement, others)
         if latency is None:
             latency = check.measured(candidate, self.request.latency_limit)
-        return Attempt(candidate, check.held(candidate, made, latency))
+        return replace(attempt, tried=check.held(candidate, attempt.tried, latency))
 
 
 _Gain = tuple[float, RepairCandidate, TriedCandidate]
@@ -206,17 +216,17 @@ def _best_within(gaining: Sequence[_Gain]) -> _Gain | None:
     return min(within, key=itemgetter(0), default=None)
 
 
-def _unmeasured(judgement: Judgement, before: Sequence[Attempt]) -> str | None:
+def _unmeasured(judgement: Judgement, others: Sequence[Attempt]) -> str | None:
     """Return why no time makes a candidate the chosen or the offered one; None where one may.
 
     Args:
         judgement: the candidate on the inputs to choose by.
-        before: what came of those before it.
+        others: what came of others, with their times as far as these are known.
 
     """
     if not surely_gains(judgement):
         return "it does not surely gain"
-    best = _best_within(_gaining(before))
+    best = _best_within(_gaining(others))
     if best is not None and best[0] <= judgement.score:
         return f"{best[1].name} gains as much or more within the limits"
     return None
