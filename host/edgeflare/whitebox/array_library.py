@@ -18,6 +18,7 @@ try:
     import jax
     import jax.numpy as jnp
     from jax import lax
+    from jax.flatten_util import ravel_pytree
 except ImportError:
     raise UserError(
         "jax is not installed, which differentiates networks: pip install 'edgeflare[whitebox]'"
@@ -25,4 +26,4 @@ except ImportError:
 
 jax.config.update("jax_platforms", "cpu")  # also where JAX_PLATFORMS names others
 
-__all__ = ["jax", "jnp", "lax"]
+__all__ = ["jax", "jnp", "lax", "ravel_pytree"]

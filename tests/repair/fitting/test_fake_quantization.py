@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.whitebox.array_library import jax
-from edgeflare.whitebox.operator_translation import Array
+from edgeflare.repair.fitting.fake_quantization import (
+    FakeQuantizedNetwork,
+    Parameters,
+    in_whole_steps,
+)
+from edgeflare.whitebox.array_library import jax, jnp
+from edgeflare.whitebox.operator_translation import Array, rounded
 from fitted_networks import JudgedNetwork, judged, outputs, structure
 from tampering import COMPRESSED, ORIGINAL
 
@@ -51,6 +55,23 @@ def test_values_of_a_float_network_are_those_of_the_runtime() -> None:
     (values,) = jax.jit(made.values)(made.parameters, rows)
     wanted = outputs(ORIGINAL.read_bytes(), rows, "builtin")
     assert np.abs(np.asarray(values).reshape(wanted.shape) - wanted).max() < 1e-5
+
+
+def test_the_gradient_of_steps_is_that_of_clipping_without_rounding() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = rng.normal(size=(2, 500)).astype(np.float32)
+
+    def traced(real: Array, step: Array, fewest: Array, most: Array) -> Array:
+        return rounded(jnp.clip(real / step, fewest, most)) * step
+
+    given = values, np.float32(0.3), np.float32(-4), np.float32(2)
+    wanted, found = (
+        jax.grad(lambda *at, of=of: (of(*at) * weights).sum(), argnums=(0, 1, 2, 3))(*given)
+        for of in (traced, in_whole_steps)
+    )
+    assert all(np.abs(one).max() > 0.1 for one in wanted)
+    for one, other in zip(wanted, found, strict=True):
+        assert np.asarray(other) == pytest.approx(np.asarray(one), rel=1e-4, abs=1e-4)
 
 
 def test_what_the_file_has_is_written_as_it_was() -> None:

@@ -218,10 +218,39 @@ class FakeQuantizedNetwork:
 
 def _nearest(known: GraphTensor, real: Array, low: Array, high: Array) -> Array:
     """Return the nearest values that a tensor can have, given the ends of its range."""
-    least, largest = known.limits
+    least, largest = map(float, known.limits)
     step = (high - low) / (largest - least)
     zero_point = jnp.clip(rounded(least - low / step), least, largest)
-    return rounded(jnp.clip(real / step, least - zero_point, largest - zero_point)) * step
+    return in_whole_steps(real, step, least - zero_point, largest - zero_point)
+
+
+@jax.custom_vjp  # type: ignore[untyped-decorator]
+def in_whole_steps(real: Array, step: Array, fewest: Array, most: Array) -> Array:
+    """Return the nearest multiples of a step, from so many steps to so many."""
+    return jnp.clip(jnp.round(real / step), fewest, most) * step
+
+
+def _steps_taken(
+    real: Array, step: Array, fewest: Array, most: Array
+) -> tuple[Array, tuple[Array, ...]]:
+    return in_whole_steps(real, step, fewest, most), (real, step, fewest, most)
+
+
+def _straight_through(known: tuple[Array, ...], falls: Array) -> tuple[Array, ...]:
+    """Return the gradient of `in_whole_steps`, as if it clipped and did not round.
+
+    It is what jax would derive, in few passes over the values: these take most of a step's time.
+    """
+    real, step, fewest, most = known
+    steps = real / step
+    below, above = steps < fewest, steps > most
+    passed = jnp.where(below | above, 0.0, falls)
+    off = jnp.clip(jnp.round(steps), fewest, most) - jnp.where(below | above, 0.0, steps)
+    of_fewest, of_most = (step * jnp.where(side, falls, 0.0).sum() for side in (below, above))
+    return passed, (falls * off).sum(), of_fewest, of_most
+
+
+in_whole_steps.defvjp(_steps_taken, _straight_through)
 
 
 def _read(tensor: GraphTensor, raw: NDArray[np.generic]) -> Array:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.whitebox.array_library import jax, jnp
+from edgeflare.whitebox.array_library import jax, jnp, lax, ravel_pytree
 from edgeflare.whitebox.operator_translation import Array
 
 BATCH = 64
@@ -135,18 +134,7 @@ class Descent:
         """
         self.reached = jax.tree.map(jnp.asarray, begin)
         self._moments, self._steps, self._done = Moments.begin(self.reached), steps, 0
-        self._parts, self._gradient = parts, jax.jit(jax.grad(loss))
-
-        def step(
-            reached: Any, moments: Moments, share: Array, gradient: Any, rates: Any
-        ) -> tuple[Any, Moments]:
-            falls, after = adam(gradient, moments)
-            changed = jax.tree.map(
-                lambda values, rate, fall: values - share * rate * fall, reached, rates, falls
-            )
-            return changed, after
-
-        self._step = jax.jit(step)
+        self._step = jax.jit(_step_of(loss, parts))
 
     def take(self, given: Any, rates: Any) -> None:
         """Take a step.
@@ -158,10 +146,7 @@ class Descent:
 
         """
         share = np.float32(1 - self._done / self._steps)
-        gradient = self._mean_gradient(given)
-        self.reached, self._moments = self._step(
-            self.reached, self._moments, share, gradient, rates
-        )
+        self.reached, self._moments = self._step(self.reached, self._moments, share, given, rates)
         self._done += 1
 
     def end(self, steps: Iterable[tuple[Any, Any]], progress: Callable[[int, int], None]) -> Any:
@@ -179,45 +164,64 @@ class Descent:
         progress(self._steps, self._steps)
         return jax.tree.map(np.asarray, self.reached)
 
-    def _mean_gradient(self, given: Any) -> Any:
-        """Return the gradient of a batch, the mean of those of its parts."""
-        if self._parts == 1:
-            return self._gradient(self.reached, given)
-        arrays, form = jax.tree.flatten(given)
-        parts = zip(*(np.split(values, self._parts) for values in arrays), strict=True)
-        total = None
-        for part in parts:
-            gradient = self._gradient(self.reached, jax.tree.unflatten(form, part))
-            total = gradient if total is None else jax.tree.map(jnp.add, total, gradient)
-        return jax.tree.map(lambda values: values / self._parts, total)
+
+def _step_of(loss: Loss, parts: int) -> Callable[..., tuple[Any, Moments]]:
+    """Return a step, to be compiled as one program.
+
+    What is moved is one long array in it: of an array for each tensor, Adam takes as long to
+    compile as the gradient.
+    """
+
+    def step(
+        reached: Any, moments: Moments, share: Array, given: Any, rates: Any
+    ) -> tuple[Any, Moments]:
+        gradient = _mean_gradient(jax.grad(loss), reached, given, parts)
+        falls, after = adam(_joined(gradient), moments)
+        values, separate = ravel_pytree(reached)
+        each = jax.tree.map(lambda array, rate: jnp.broadcast_to(rate, array.shape), reached, rates)
+        return separate(values - share * _joined(each) * falls), after
+
+    return step
+
+
+def _joined(arrays: Any) -> Array:
+    return ravel_pytree(arrays)[0]
+
+
+def _mean_gradient(gradient: Callable[[Any, Any], Any], at: Any, given: Any, parts: int) -> Any:
+    """Return the gradient of a batch, the mean of those of its parts."""
+    if parts == 1:
+        return gradient(at, given)
+
+    def add(total: Any, part: Any) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, total, gradient(at, part)), None
+
+    divided = jax.tree.map(lambda values: values.reshape(parts, -1, *values.shape[1:]), given)
+    total, _ = lax.scan(add, jax.tree.map(jnp.zeros_like, at), divided)
+    return jax.tree.map(lambda values: values / parts, total)
 
 
 class Moments(NamedTuple):
     """How many gradients there were, and means of them and of their squares, recent ones first."""
 
     steps: Any
-    first: Any
-    second: Any
+    first: Array
+    second: Array
 
     @classmethod
     def begin(cls, moved: Any) -> Moments:
-        """Return those of arrays that were not moved yet."""
-        zeros = jax.tree.map(jnp.zeros_like, moved)
+        """Return those of arrays that were not moved yet, one behind the other."""
+        zeros = jnp.zeros_like(_joined(moved))
         return cls(jnp.zeros(()), zeros, zeros)
 
 
-def adam(gradient: Any, moments: Moments) -> tuple[Any, Moments]:
-    """Return by how much arrays fall at a rate of 1, and the moments then."""
+def adam(gradient: Array, moments: Moments) -> tuple[Array, Moments]:
+    """Return by how much numbers fall at a rate of 1, and the moments then."""
     steps = moments.steps + 1
-    first = jax.tree.map(partial(_mean, _DECAYS[0]), moments.first, gradient)
-    squares = jax.tree.map(jnp.square, gradient)
-    second = jax.tree.map(partial(_mean, _DECAYS[1]), moments.second, squares)
+    first = _mean(_DECAYS[0], moments.first, gradient)
+    second = _mean(_DECAYS[1], moments.second, jnp.square(gradient))
     unbiased = [1 - decay**steps for decay in _DECAYS]
-    falls = jax.tree.map(
-        lambda moment, square: moment / unbiased[0] / (jnp.sqrt(square / unbiased[1]) + _LEAST),
-        first,
-        second,
-    )
+    falls = first / unbiased[0] / (jnp.sqrt(second / unbiased[1]) + _LEAST)
     return falls, Moments(steps, first, second)
 
 
