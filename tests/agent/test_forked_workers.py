@@ -139,7 +139,7 @@ def wait():
 
 waiting = threading.Thread(target=wait, daemon=True)
 waiting.start()
-while not begun.exists():
+while not (begun.exists() and begun.read_text()):
     time.sleep(0.01)
 end_all_workers(10.0)
 waiting.join(20)
