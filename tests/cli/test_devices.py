@@ -131,6 +131,19 @@ def test_a_server_that_cannot_be_is_said_with_its_variable(
     assert refused("devices", "check", "adb://").startswith(f"{name}={value}: expected a port")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ANDROID_ADB_SERVER_ADDRESS", "::1"), ("ADB_SERVER_SOCKET", "tcp:[::1]:5037")],
+)
+def test_a_server_that_is_named_by_ipv6_is_not_looked_for_and_not_started(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ADB_SERVER_SOCKET", raising=False)
+    monkeypatch.setenv(name, value)
+    said = refused("devices", "check", "adb://")
+    assert said.startswith(f"{name}={value}: adb's server is reached over IPv4 alone")
+
+
 def test_the_servers_socket_says_where_it_is(
     adb_server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

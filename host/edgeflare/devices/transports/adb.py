@@ -311,6 +311,13 @@ def _server_address() -> tuple[str, int]:
         name, scheme = "ANDROID_ADB_SERVER_PORT", "tcp"
         host = os.environ.get("ANDROID_ADB_SERVER_ADDRESS", "")
         text = port = os.environ.get(name) or "5037"
+        if ":" in host:
+            name, text = "ANDROID_ADB_SERVER_ADDRESS", host
+    if ":" in host:  # adbutils opens no other sockets
+        raise UserError(
+            f"{name}={text}: adb's server is reached over IPv4 alone: name it by a host or an"
+            " address of IPv4, tcp:HOST:PORT"
+        )
     if scheme != "tcp" or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise UserError(f"{name}={text}: expected a port, or tcp:HOST:PORT in ADB_SERVER_SOCKET")
     return host or "127.0.0.1", int(port)
