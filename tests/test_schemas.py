@@ -246,7 +246,7 @@ def test_what_stops_a_command_or_becomes_of_a_gate_has_one_word_in_all_documents
         "gates": {"pass", "fail", "open", "not-checked"},
         "stopped_by": {
             *("interrupt", "sigterm", "killed", "infrastructure", "error", "merge", "screening"),
-            *("time-limit", "total-time", "device-queries", "precision", "gates", "all-items"),
+            *("time-limit", "device-queries", "precision", "gates", "all-items"),
             *("models", "nothing-left", None),
         },
     }

@@ -31,7 +31,7 @@ STRATEGIES = (
     *("diffchaser", "donor", "random"),
 )
 FINDS, TIES, RNG_SEEDS = ("any", "compression", "kernel"), ("exclude", "include"), (0, 1)
-BUDGET = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--fail-on", "none")
+BUDGET = ("--first", "20", "--max-queries", "300", "--max-time", "100000", "--fail-on", "none")
 UNREFINED = ("--shrink", "0", "--within", "none")
 VARIANTS = {
     "refined": ("--strengthen", "50", "--shrink", "100"),
@@ -41,7 +41,7 @@ VARIANTS = {
     "total-queries": (*UNREFINED, "--total-queries", "600"),
     "coverage": (*UNREFINED, "--coverage", "0.5"),
 }
-BRIEF = ("--first", "6", "--max-queries", "60", "--time-limit", "100000")
+BRIEF = ("--first", "6", "--max-queries", "60", "--max-time", "100000")
 FILES = ("--html", "--junit", "--csv", "--summary")
 OPERATORS = (
     *("ADD", "ARG_MAX", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CONCATENATION", "CONV_2D"),
@@ -184,7 +184,7 @@ def _survey_case(pair: Path) -> Case:
 
 def _variants_case(pair: Path) -> Case:
     """Return the ranking of the pair's compressed model and its first variant."""
-    options = ("--first", "20", "--max-queries", "300", "--time-limit", "100000", "--shrink", "50")
+    options = ("--first", "20", "--max-queries", "300", "--max-time", "100000", "--shrink", "50")
     variant = sorted((pair / "variants").glob("*.tflite"))[:1]
     further = [text for path in variant for text in ("--compressed", str(path))]
     return Case(

@@ -90,7 +90,7 @@ class EdgeFlare:
         pair: str | Path,
         *,
         total_queries: int = 10_000,
-        total_time: float | None = None,
+        time_limit: float | None = None,
         limit: int | None = None,
         first: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
@@ -107,7 +107,7 @@ class EdgeFlare:
         Args:
             pair: a pair folder.
             total_queries: queries for all seeds together.
-            total_time: seconds that the search may take; None for no bound.
+            time_limit: seconds that the search may take; None for no bound.
             limit: take so many seeds only, of each label its share.
             first: take the first so many seeds only, whatever their labels.
             find: deviations that count.
@@ -138,7 +138,7 @@ class EdgeFlare:
                 pair,
                 device=self.devices,
                 total_queries=total_queries,
-                total_time=total_time,
+                time_limit=time_limit,
                 limit=limit,
                 first=first,
                 find=find,

@@ -72,7 +72,7 @@ def assert_decides_alike(
         fail_on: as of `edgeflare search --fail-on`: "harmful" counts only what the original (of
             kernels: the twin) decides right by the seed's label, and failures of the device;
             "kernel" what the device's kernels cause, and its failures.
-        allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
+        allow_unfinished: a search that was stopped before its end, as by `time_limit`, may pass.
 
     Raises:
         UserError: an argument is not what it should be.

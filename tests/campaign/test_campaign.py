@@ -288,6 +288,6 @@ def test_progress_bounds_the_queries_that_are_left(
     assert left == sorted(left, reverse=True)
     assert left[0] < (total or 24 * 150)
     assert {report.seconds_left for report in reports} == {float("inf")}
-    laboratory.run("timed", total_time_seconds=1000.0)
+    laboratory.run("timed", time_limit_seconds=1000.0)
     for report in laboratory.watched.progress:
         assert report.seconds_left == pytest.approx(1000.0 - report.seconds)

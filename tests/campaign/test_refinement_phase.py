@@ -153,8 +153,8 @@ def test_time_that_ends_the_search_cuts_no_refinement(
 ) -> None:
     # In place of the clock: the time is up once three chains have ended.
     monkeypatch.setattr(SearchPhase, "stopped", lambda phase: len(phase._ended) >= 3)
-    document = laboratory.run("run", total_time_seconds=1000.0, shrink=80, chains=2)
-    assert document["stopped_by"] == "total-time"
+    document = laboratory.run("run", time_limit_seconds=1000.0, shrink=80, chains=2)
+    assert document["stopped_by"] == "time-limit"
     assert document["findings"]
     assert all(one["refined"]["queries"] > 20 for one in document["findings"])
 

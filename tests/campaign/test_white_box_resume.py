@@ -160,13 +160,13 @@ def test_time_that_is_up_leaves_what_was_found(
     ticks = SimpleNamespace(perf_counter=count(0.0, 0.01).__next__)
     with monkeypatch.context() as patched:
         patched.setattr(strategy, "time", ticks)  # however fast the machine: .01 s an answer
-        document = search(tmp_path / "run", *STRONGEST, "--time-limit", "0.2")
+        document = search(tmp_path / "run", *STRONGEST, "--max-time", "0.2")
     totals = document["totals"]
     assert totals["host_gradients"] < strongest["totals"]["host_gradients"]
     assert 0 < totals["findings"] <= totals["searched"] == 6
     with closing(RunJournal.open(tmp_path / "run" / "run.db")) as journal:
         ends = {one.ended for one in journal.chains().values()}
-    assert "finding" in ends <= {"finding", "time-limit", "gave-up"}  # before the time was up
+    assert "finding" in ends <= {"finding", "max-time", "gave-up"}  # before the time was up
 
 
 def await_chains(journal: Path, ended: int) -> None:

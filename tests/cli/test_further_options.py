@@ -65,7 +65,7 @@ def test_an_option_that_takes_a_folder_a_time_or_a_model_has_one_word_for_it() -
     for command in COMMANDS.values():
         for one in command.params:
             words[one.opts[0]].add(one.metavar)
-    assert words["--time-limit"] | words["--total-time"] == {"TIME"}
+    assert words["--time-limit"] | words["--max-time"] == {"TIME"}
     assert words["--original"] | words["--compressed"] == {"MODEL"}
     assert words["--out"] == {"DIR", "FILE"}  # what makes one file, and what makes a folder
     assert words["--inputs"] == {"PATH"}

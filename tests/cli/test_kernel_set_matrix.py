@@ -147,7 +147,7 @@ def test_a_search_that_searched_nothing_passes_nothing(
     tmp_path: Path, board: Callable[..., str]
 ) -> None:
     device = ("--device", board("xnnpack", "builtin"), "--trust")
-    options = ("--first", "2", "--total-time", "0.001", "--out", tmp_path / "out")
+    options = ("--first", "2", "--time-limit", "0.001", "--out", tmp_path / "out")
     said = call_here("search", EXAMPLE, *device, *options)
     assert said.code == 2
     assert "so nothing can pass" in said.err

@@ -80,7 +80,7 @@ def test_the_options_stand_in_the_place_of_their_group() -> None:
     ]
 
 
-@pytest.mark.parametrize("option", ["ties", "max_queries", "time_limit", "max_linf", "max_l2"])
+@pytest.mark.parametrize("option", ["ties", "max_queries", "max_time", "max_linf", "max_l2"])
 def test_searching_commands_have_the_same_limits_and_bounds(option: str) -> None:
     here, *others = (
         inspect.signature(command).parameters[option] for command in (search, rank, bench)

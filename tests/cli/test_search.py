@@ -251,13 +251,13 @@ def test_a_gate_that_searched_nothing_does_not_pass(
     fail_on: str, code: int, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    limits = ("--first", "4", "--total-time", "0.000001s", "--fail-on", fail_on)
+    limits = ("--first", "4", "--time-limit", "0.000001s", "--fail-on", fail_on)
     said = call_here("search", EXAMPLE, *limits, "--out", run)
     assert said.code == code
-    complaint = "--total-time 1e-06 ended before the search from any of 4 seeds did"
+    complaint = "--time-limit 1e-06 ended before the search from any of 4 seeds did"
     assert (complaint in said.err) == (code == 2)
     document = document_of(run)
-    assert document["stopped_by"] == "total-time"
+    assert document["stopped_by"] == "time-limit"
     assert document["totals"]["searched"] == 0
     assert call_here("report", run).out == said.out
 

@@ -43,7 +43,7 @@ def test_kernels(edgeflare):
     assert edgeflare.search(PAIR, first=2, total_queries=20, shrink=0).path != result.path
 
 def test_hurry(edgeflare):
-    result = edgeflare.search(PAIR, first=2, total_time=1e-6)
+    result = edgeflare.search(PAIR, first=2, time_limit=1e-6)
     assert_decides_alike(result, allow_unfinished=True)
     assert_decides_alike(result)
 
@@ -106,7 +106,7 @@ def test_a_failure_shows_the_worst_finding(gate: Gate) -> None:
 
 
 def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(gate: Gate) -> None:
-    words = "the search was stopped before its end (total-time), with 0 of 2 seeds done"
+    words = "the search was stopped before its end (time-limit), with 0 of 2 seeds done"
     assert words in gate[1].stdout
 
 
@@ -144,7 +144,7 @@ CRASH = {
 }
 
 
-@pytest.mark.parametrize("stopped_by", [None, "total-time"])
+@pytest.mark.parametrize("stopped_by", [None, "time-limit"])
 def test_no_name_reaches_the_terminal_with_its_commands(
     tmp_path: Path, stopped_by: str | None
 ) -> None:
@@ -181,9 +181,9 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
         ({"limit": 0}, "limit=0: expected a whole number of 1 or more"),
         ({"limit": 1.5}, "limit=1.5: expected a whole number of 1 or more"),
         ({"total_queries": 1, "limit": 2}, "total_queries=1 is less than one for each of 2 seeds"),
-        ({"total_time": math.nan}, "total_time=nan: expected a number of seconds above 0"),
-        ({"total_time": "1 h"}, "total_time='1 h': expected a number of seconds above 0"),
-        ({"total_time": True}, "total_time=True: expected a number of seconds above 0"),
+        ({"time_limit": math.nan}, "time_limit=nan: expected a number of seconds above 0"),
+        ({"time_limit": "1 h"}, "time_limit='1 h': expected a number of seconds above 0"),
+        ({"time_limit": True}, "time_limit=True: expected a number of seconds above 0"),
         ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
         ({"within": -1}, "within=-1: expected a number of 0 or more"),
         ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),

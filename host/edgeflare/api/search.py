@@ -81,7 +81,7 @@ def search(  # noqa: PLR0913 - the options of the command
     seeds: str | PathLike[str] | None = None,
     device: str | Sequence[str] = "emulated-builtin",
     total_queries: int = TOTAL_QUERIES,
-    total_time: float | None = None,
+    time_limit: float | None = None,
     limit: int | None = None,
     first: int | None = None,
     find: Literal["any", "compression", "kernel"] = "any",
@@ -105,7 +105,7 @@ def search(  # noqa: PLR0913 - the options of the command
         seeds: an `.npz` or a folder; the pair's seeds for None.
         device: name of a device, or names of several.
         total_queries: queries for all seeds together.
-        total_time: seconds that the search may take; None for no bound.
+        time_limit: seconds that the search may take; None for no bound.
         limit: take so many seeds only, of each label its share.
         first: take the first so many seeds only, whatever their labels.
         find: deviations that count.
@@ -148,7 +148,7 @@ def search(  # noqa: PLR0913 - the options of the command
         limit=if_given(whole_number, "limit", limit, 1),
         first=if_given(whole_number, "first", first, 1),
         total_queries=if_given(whole_number, "total_queries", total_queries, 1),
-        total_time_seconds=total_time,
+        time_limit_seconds=time_limit,
         strengthen=default_strengthen(min_strength),
         shrink=whole_number("shrink", shrink, 0),
         min_strength=min_strength,

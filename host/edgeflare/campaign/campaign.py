@@ -20,7 +20,7 @@ from edgeflare.core.interrupt import Interrupt, InterruptedBy
 from edgeflare.core.query import Outcome
 from edgeflare.linear_algebra import one_thread
 
-StoppedBy = InterruptedBy | Literal["total-time", "infrastructure", "screening"]
+StoppedBy = InterruptedBy | Literal["time-limit", "infrastructure", "screening"]
 
 
 def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
@@ -70,7 +70,7 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     context.health.thermometer.read_all()
     if ended and verified:
         return None
-    return interrupt.by if interrupt.asked() else "total-time"
+    return interrupt.by if interrupt.asked() else "time-limit"
 
 
 def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mapping[int, Outcome]:

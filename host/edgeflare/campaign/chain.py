@@ -65,16 +65,16 @@ class Chain:
         """Whether what the strategy asks next stays within so many queries of the chain."""
         return self.queries + _inputs(self.strategy.ask()) <= allowance
 
-    def ending(self, max_queries: int, time_limit: float) -> Ended | None:
+    def ending(self, max_queries: int, max_seconds: float) -> Ended | None:
         """Return why the chain has ended, or None while it is open."""
         if self.strategy.finding is not None:
             return "finding"
         if not self.strategy.ask():
-            return "time-limit" if self.strategy.time_up else "gave-up"
+            return "max-time" if self.strategy.time_up else "gave-up"
         if not self.affords(max_queries):
             return "max-queries"
-        if self.seconds >= time_limit:  # that of white-box queries is the strategy's to limit
-            return "time-limit"
+        if self.seconds >= max_seconds:  # that of white-box queries is the strategy's to limit
+            return "max-time"
         return None
 
     @property

@@ -110,7 +110,7 @@ class SearchPhase:
             host_predicts=not context.device_stages,
         )
         search = AskTellSearch(
-            self._strategy.search(start), context.white_box, context.plan.time_limit_seconds
+            self._strategy.search(start), context.white_box, context.plan.max_time_seconds
         )
         chain = Chain(seed_id, search, goal)
         replay_answers(context, self.role, chain)
@@ -120,7 +120,7 @@ class SearchPhase:
     def keep_or_end(self, chain: Chain) -> bool:
         """End a chain, let it wait for the next pass, or let it go on."""
         plan = self._context.plan
-        ended = chain.ending(plan.max_queries, plan.time_limit_seconds)
+        ended = chain.ending(plan.max_queries, plan.max_time_seconds)
         if ended is not None:
             self._end(chain, ended)
             return False
@@ -129,7 +129,7 @@ class SearchPhase:
     def stopped(self) -> bool:
         """Return whether the user wants to stop, or the time is up."""
         context = self._context
-        limit = context.plan.total_time_seconds
+        limit = context.plan.time_limit_seconds
         return context.stopped() or (
             limit is not None and self._seconds_before + context.stopwatch.wall >= limit
         )
@@ -159,8 +159,8 @@ class SearchPhase:
                 seconds=seconds,
                 most_queries_left=left,
                 seconds_left=math.inf
-                if plan.total_time_seconds is None
-                else plan.total_time_seconds - seconds,
+                if plan.time_limit_seconds is None
+                else plan.time_limit_seconds - seconds,
             )
         )
 

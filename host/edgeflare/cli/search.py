@@ -54,7 +54,7 @@ def search(
     min_strength: search_options.MinStrength = 0.0,
     within: search_options.Within = "default",
     total_queries: search_options.TotalQueries = None,
-    total_time: search_options.TotalTime = None,
+    time_limit: search_options.TimeLimit = None,
     bounds: search_options.MutantBounds,
     ensemble: search_options.Ensemble = None,
     operators: search_options.Operators = BUILT_IN,
@@ -93,7 +93,7 @@ def search(
         ),
         rng_seed=rng_seed,
         total_queries=total_queries,
-        total_time_seconds=total_time,
+        time_limit_seconds=time_limit,
         ensemble=kernels,
         elsewhere=elsewhere,
         strengthen=default_strengthen(min_strength) if strengthen is None else strengthen,
@@ -208,10 +208,10 @@ def _require_shareable(asked: RequestedSearch, devices: Sequence[str]) -> None:
         )
     if asked.screen_only or asked.screening is not None:
         raise UserError("--fleet makes and hands on the screening itself: leave it out")
-    if asked.plan.total_queries is not None or asked.plan.total_time_seconds is not None:
+    if asked.plan.total_queries is not None or asked.plan.time_limit_seconds is not None:
         raise UserError(
-            "--total-queries and --total-time bound all seeds together, and units of a fleet cannot"
-            " know their share: bound each seed with --max-queries or --time-limit"
+            "--total-queries and --time-limit bound all seeds together, and units of a fleet cannot"
+            " know their share: bound each seed with --max-queries or --max-time"
         )
 
 

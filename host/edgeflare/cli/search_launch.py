@@ -195,10 +195,10 @@ def search_exit_code(document: RunDocument, fail_on: str, allow: float, beginnin
             f"{allow:.1%} allowed (--allow, --fail-on, --within, --min-strength)"
         )
         return 1
-    ended_early = document.stopped_by == "total-time"
+    ended_early = document.stopped_by == "time-limit"
     if ended_early and fail_on != "none" and searched_nothing(document):
         raise UserError(
-            f"--total-time {document.plan.total_time_seconds:g} ended before the search from any of"
+            f"--time-limit {document.plan.time_limit_seconds:g} ended before the search from any of"
             f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
             " or fewer seeds with --limit"
         )

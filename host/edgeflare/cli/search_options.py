@@ -28,9 +28,9 @@ from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.errors import UserError
 from edgeflare.run.plan import (
     MAX_QUERIES,
+    MAX_TIME_SECONDS,
     SHOWN,
     STRENGTHEN,
-    TIME_LIMIT_SECONDS,
     Plan,
     Refine,
     ShrinkBy,
@@ -179,10 +179,10 @@ RngSeed = Annotated[
 MaxQueries = Annotated[
     int, typer.Option(min=1, metavar="N", help="Queries for each seed.", rich_help_panel=_HOW)
 ]
-TimeLimit = Annotated[
+MaxTime = Annotated[
     float,
     typer.Option(
-        parser=time_of("--time-limit"),
+        parser=time_of("--max-time"),
         metavar="TIME",
         help="Evaluation time for each seed: 90s, 5m, 1h.",
         rich_help_panel=_HOW,
@@ -198,10 +198,10 @@ TotalQueries = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
-TotalTime = Annotated[
+TimeLimit = Annotated[
     float | None,
     typer.Option(
-        parser=time_of("--total-time"),
+        parser=time_of("--time-limit"),
         metavar="TIME",
         help="Wall time for the whole search, without refining.",
         rich_help_panel=_HOW,
@@ -315,7 +315,7 @@ class SearchLimits:
 
     ties: WithTies = Ties.EXCLUDE
     max_queries: MaxQueries = MAX_QUERIES
-    time_limit: TimeLimit = TIME_LIMIT_SECONDS
+    max_time: MaxTime = MAX_TIME_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ def make_plan(
         limit=choice.limit,
         first=choice.first,
         max_queries=limits.max_queries,
-        time_limit_seconds=limits.time_limit,
+        max_time_seconds=limits.max_time,
         max_linf=read_bound("--max-linf", bounds.max_linf),
         max_l2=read_bound("--max-l2", bounds.max_l2),
     )

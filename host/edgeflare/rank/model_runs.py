@@ -152,7 +152,7 @@ def _read(run: Path) -> ModelRuns:
         seconds=seconds,
         strengths=tuple(strength for strength in strengths if strength is not None),
         rises=_rises(run, document, seeds) if header.plan.shrink else None,
-        cut_by_time=sum(chain.ended == "time-limit" for chain in chains.values()),
+        cut_by_time=sum(chain.ended == "max-time" for chain in chains.values()),
     )
 
 

@@ -287,7 +287,7 @@ def _cut_by_time(ranking: Ranking) -> Iterator[str]:
     if cut:
         yield (
             f"The time limit ended searches of {_list([model.name for model in cut])} before their "
-            "budget: the rank depends on this machine's speed; raise --time-limit."
+            "budget: the rank depends on this machine's speed; raise --max-time."
         )
 
 

@@ -25,7 +25,7 @@ def print_dry_run(
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
         f"{count_of(seeds, 'seed')}, at most {count_of(plan.max_queries, 'query', 'queries')} and"
-        f" {plan.time_limit_seconds:g} s"
+        f" {plan.max_time_seconds:g} s"
         " for each; "
         f"queries for all together: {total}",
         refinement_bound(plan, seeds),

@@ -104,7 +104,7 @@ REPLAY_LISTS: Final = {
 
 _STOPPED: Final = {
     **{by: f"stopped by {word} before its end" for by, word in INTERRUPTED_BY.items()},
-    "total-time": "stopped by --total-time before its end",
+    "time-limit": "stopped by --time-limit before its end",
     "infrastructure": "stopped by a failure before its end",
     "error": "ended by an error before its end",
     "killed": "killed before its end",

@@ -119,7 +119,7 @@ REPETITIONS = 3
 three different batches hardly is."""
 
 Role = Literal["seed", "step", "refine", "verify", "canary", "test"]
-Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
+Ended = Literal["finding", "max-queries", "total-queries", "max-time", "gave-up"]
 
 
 def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:

@@ -45,12 +45,12 @@ MAX_QUERIES = 3000
 """Queries for each seed: several times what the published loop needs for a strict trigger on
 LeNets, and an end for seeds that have none."""
 
-TIME_LIMIT_SECONDS = 180.0
+MAX_TIME_SECONDS = 180.0
 """Seconds for each seed: the paper's time limit (§4.4)."""
 
 _WHOLE = ("limit", "first", "max_queries", "total_queries")
-_SECONDS = ("time_limit_seconds", "total_time_seconds")
-_OPEN = ("limit", "first", "total_queries", "total_time_seconds")
+_SECONDS = ("max_time_seconds", "time_limit_seconds")
+_OPEN = ("limit", "first", "total_queries", "time_limit_seconds")
 """Bounds that need not be set."""
 
 
@@ -81,9 +81,9 @@ class Plan:
         limit: take so many seeds only, of each label its share; null for all. See `SeedChoice`.
         first: take the first so many seeds only; null for all.
         max_queries: queries that one chain may spend.
-        time_limit_seconds: seconds of evaluation that one chain may spend.
+        max_time_seconds: seconds of evaluation that one chain may spend.
         total_queries: queries that all chains together may spend; null for no bound.
-        total_time_seconds: seconds of wall time that the search may take; null for no bound.
+        time_limit_seconds: seconds of wall time that the search may take; null for no bound.
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
         elsewhere: further members of the ensemble, which no kernel set of the host is:
@@ -119,9 +119,9 @@ class Plan:
     limit: int | None = None
     first: int | None = None
     max_queries: int = MAX_QUERIES
-    time_limit_seconds: Annotated[Amount, Option("--time-limit")] = TIME_LIMIT_SECONDS
+    max_time_seconds: Annotated[Amount, Option("--max-time")] = MAX_TIME_SECONDS
     total_queries: int | None = None
-    total_time_seconds: Annotated[Amount | None, Option("--total-time")] = None
+    time_limit_seconds: Annotated[Amount | None, Option("--time-limit")] = None
     ensemble: Annotated[tuple[TFLiteKernels, ...], Option("--ensemble", ",".join)] = ()
     elsewhere: Annotated[tuple[str, ...], Option("--ensemble", ",".join)] = ()
     max_linf: Amount | Default | None = "default"

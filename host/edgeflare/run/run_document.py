@@ -39,7 +39,7 @@ _MOST_SEEDS = 10_000_000
 StoppedBy = Literal[
     "interrupt",
     "sigterm",
-    "total-time",
+    "time-limit",
     "infrastructure",
     "error",
     "killed",

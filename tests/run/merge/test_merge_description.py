@@ -51,7 +51,7 @@ def test_a_part_with_a_screening_warns_of_all_seeds_already(parts: MergedParts) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stopped_by", ["interrupt", "total-time", "infrastructure", "killed"])
+@pytest.mark.parametrize("stopped_by", ["interrupt", "time-limit", "infrastructure", "killed"])
 def test_it_is_stopped_by_what_stopped_a_part_that_no_other_finished(
     parts: MergedParts, tmp_path: Path, stopped_by: str
 ) -> None:
