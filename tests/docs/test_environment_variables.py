@@ -26,7 +26,7 @@ NAME = r"EDGEFLARE_[A-Z_]+"
 def read_by(source: str, *, shell: bool) -> Iterator[str]:
     """The variables that a file reads: names that are strings, and those that a shell expands."""
     yield from re.findall(rf"\$\{{?({NAME})", source)
-    if not shell:
+    if not shell and re.search(NAME, source):
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield from re.findall(rf"^{NAME}$", node.value)
