@@ -48,12 +48,12 @@ def table() -> KernelTable:
         TableArm(column("builtin", "2.1.6"), ExactArm(faults=(clamps,))),
         TableArm(column("builtin", "2.2.0"), ExactArm(faults=(dies,))),
     ]
-    return kernel_table(CELLS, 80, 0, arms, command="edgeflare conform --models {}".format)[0]
+    return kernel_table(CELLS, 48, 0, arms, command="edgeflare conform --models {}".format)[0]
 
 
 def test_a_table_says_how_far_each_kernel_set_is_right(table: KernelTable) -> None:
     add, negation = table.rows
-    assert table.models == add.models + negation.models == 80
+    assert table.models == add.models + negation.models == 48
     assert 0 < add.buckets <= add.buckets_total
     (before,) = add.kernels.values()
     assert set(add.kernels) == {"builtin@2.1.6"}
@@ -126,6 +126,7 @@ def timed_table(
     return kernel_table(CELLS, 200, 0, arms, lambda: clock[0] >= 100)[0]
 
 
+@pytest.mark.slow
 def test_kernel_sets_share_the_time_and_not_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
     table = timed_table(monkeypatch, (1.0, 25.0), PlantedFault("NONE"))
     fast, slow = (column.models for column in table.columns)
@@ -137,6 +138,7 @@ def test_kernel_sets_share_the_time_and_not_the_models(monkeypatch: pytest.Monke
     assert " tried)" in table_csv(table)
 
 
+@pytest.mark.slow
 def test_no_more_models_are_run_of_what_is_never_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     table = timed_table(monkeypatch, (1.0,), PlantedFault("NEG", failure="crash"))
     ((_, dead),) = table.rows[1].kernels.items()
@@ -159,6 +161,7 @@ class LostArm(ExactArm):
         return super().run(models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), InfrastructureError("gone")])
 def test_what_ran_is_kept_where_a_kernel_set_is_lost(
     stop: BaseException, monkeypatch: pytest.MonkeyPatch

@@ -176,6 +176,7 @@ def test_a_kept_row_is_read_as_the_row_is(
     assert (before.tied, before.margin(after)) == (after.tied, after.margin(before))
 
 
+@pytest.mark.slow
 def test_rows_of_detectors_take_little_room() -> None:
     decoder, tensors = detector()
     regressors = np.random.default_rng(0).random((1, *REGRESSORS.shape), np.float32)

@@ -26,6 +26,7 @@ def test_a_device_that_is_well_passes() -> None:
     assert checked.provenance.total_nodes == 1
 
 
+@pytest.mark.slow
 def test_the_stream_alone_says_when_an_answer_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
     """It does so in a line for the user; a future that is waited for with a limit does not."""
     limits: list[object] = []

@@ -115,6 +115,7 @@ def test_each_room_names_the_rooms_within() -> None:
 SAID_BY_SSH = {"Permission denied", "Host key verification failed"}
 
 
+@pytest.mark.slow
 def test_what_a_device_says_when_something_goes_wrong_is_said() -> None:
     """The beginning of each message in the tables of devices stands in a message of the source."""
     said = {

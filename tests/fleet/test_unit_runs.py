@@ -473,6 +473,7 @@ def test_units_are_shown_before_they_are_run_and_their_attempts_counted_on(tmp_p
     assert [len(unit.attempts) for unit in last.state.units] == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_unit_that_nothing_can_do_is_given_up_and_the_others_are_done(
     lost: bool, tmp_path: Path

@@ -83,6 +83,7 @@ def test_the_lines_of_a_body_are_counted() -> None:
     assert [body_lines(function) for function in functions(ast.parse(code))] == [0]
 
 
+@pytest.mark.slow
 def test_a_function_fits_on_a_screen() -> None:
     trees = parsed(*SOURCES, "benchmarks", "tests", "examples")
     assert len(trees) > 400
@@ -95,6 +96,7 @@ def test_a_function_fits_on_a_screen() -> None:
     assert long == {}
 
 
+@pytest.mark.slow
 def test_no_function_has_a_complexity_of_rank_d_or_worse() -> None:
     complex_ = {
         f"{path}: {block.name}": block.complexity
@@ -162,6 +164,7 @@ def calls(code: str) -> Iterator[ast.Call]:
     return (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
 
 
+@pytest.mark.slow
 def test_the_rooms_keep_their_directions() -> None:
     checked = subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--no-cache"],

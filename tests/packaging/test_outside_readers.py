@@ -80,6 +80,7 @@ def test_whatever_opens_such_files_is_seen() -> None:
     assert not opening(ast.parse("import json\nwave = 1\nwave.real\njson.load(2)"), "host/x.py")
 
 
+@pytest.mark.slow
 def test_nothing_but_its_reader_opens_a_file_from_outside() -> None:
     files = [*(ROOT / "host").rglob("*.py"), *(ROOT / "operators").rglob("*.py")]
     assert len(files) > 400

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 _METHODS = frozenset({"unlink", "rmdir", "rename", "rmtree", "removedirs", "renames"})
@@ -73,6 +75,7 @@ def test_whatever_removes_or_renames_is_seen() -> None:
     assert not set(removing(ast.parse(code)))
 
 
+@pytest.mark.slow
 def test_nothing_but_record_removes_or_renames_what_a_user_may_have_put_somewhere() -> None:
     rooms = ("host", "agent", "operators", "protos")
     files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]

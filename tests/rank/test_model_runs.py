@@ -238,11 +238,13 @@ def test_shrinking_changes_neither_queries_nor_strengths(shrunk: Ran, found: Ran
     assert shrunk.searched.searched == found.searched.searched
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_used_up_is_no_time_limit(found: Ran) -> None:
     assert not np.isfinite(found.searched.queries).all()
     assert found.searched.cut_by_time == 0
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_rises_is_the_area_of_the_run(shrunk: Ran) -> None:
     rises = shrunk.searched.rises
     assert rises is not None

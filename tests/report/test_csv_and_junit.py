@@ -41,6 +41,7 @@ def read(document: Document) -> list[dict[str, str]]:
     return rows
 
 
+@pytest.mark.slow
 def test_every_entry_has_a_row_and_every_figure_is_exact(document: Document) -> None:
     rows = read(document)
     entries = [*document["deviating_seeds"], *document["findings"]]

@@ -511,6 +511,7 @@ def test_the_curves_of_a_page_are_against_the_measure(of_sounds: RunDocument) ->
     assert "L∞ to the seed, levels" in largest.svg
 
 
+@pytest.mark.slow
 def test_the_figure_of_several_runs_names_what_they_share(
     of_sounds: RunDocument, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def _check(document: dict[str, Any]) -> None:
     jsonschema.validate(document, json.loads(schema), jsonschema.Draft202012Validator)
 
 
+@pytest.mark.slow
 def test_a_document_is_as_its_schema_says(
     run: tuple[ConformRounds, list[ConformFinding]],
 ) -> None:

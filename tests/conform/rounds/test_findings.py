@@ -144,6 +144,7 @@ def test_without_time_the_models_stay_as_they_were_drawn(
         assert one.smallest.draft.nodes[0] in drawn
 
 
+@pytest.mark.slow
 def test_a_finding_that_the_user_knows_does_not_count(
     run: tuple[Path, ConformRounds], tmp_path: Path
 ) -> None:

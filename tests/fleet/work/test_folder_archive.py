@@ -203,6 +203,7 @@ def test_a_journal_may_be_larger_than_what_is_read_at_once(
         require_run(packed({DOCUMENT: bytes(101)}))
 
 
+@pytest.mark.slow
 def test_a_run_is_archived_while_it_is_being_written(tmp_path: Path) -> None:
     """Each archive is a sound journal, as it was at one moment, with all inputs before it."""
     run = tmp_path / "run"

@@ -422,6 +422,7 @@ def test_what_cannot_be_judged_is_set_aside(
     assert "\n" not in found.reason
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_be_started_is_no_fault_of_the_candidate(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

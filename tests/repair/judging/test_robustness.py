@@ -73,6 +73,7 @@ def test_what_cannot_be_attacked_is_a_line(
     assert not found.kept
 
 
+@pytest.mark.slow
 def test_a_refusal_names_no_folder_of_the_moment(
     opened: OpenedPair, few: JudgedSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

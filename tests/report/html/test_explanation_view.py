@@ -113,6 +113,7 @@ def load(told: Any, document: Document, folder: Path) -> dict[int, ExplanationVi
     return load_explanation_views(RunDirectory(folder), from_json(document))
 
 
+@pytest.mark.slow
 def test_a_finding_is_explained(told: ExplainDocument, document: Document, tmp_path: Path) -> None:
     document["classes"] = ["ant", "bee", "cat"]
     (entry,) = told.findings.values()
