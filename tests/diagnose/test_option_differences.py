@@ -42,15 +42,15 @@ def convolution(
     return Graph(graph.content([x], [end]))
 
 
-def pooled(stride: int) -> Graph:
-    """Return a maximum over all 8 x 8 pixels."""
+def pooled(stride: int, operator: str = "MAX_POOL_2D") -> Graph:
+    """Return a maximum over all 8 x 8 pixels, or another value of them."""
     graph = GraphWriter()
     x, y = graph.tensor("x", (1, 8, 8, 3), "FLOAT32"), graph.tensor("y", (1, 1, 1, 3), "FLOAT32")
     options: Any = schema.Pool2DOptionsT()
     options.padding = schema.Padding.VALID
     options.strideW = options.strideH = stride
     options.filterWidth = options.filterHeight = 8
-    graph.operator("MAX_POOL_2D", [x], [y], options)
+    graph.operator(operator, [x], [y], options)
     return Graph(graph.content([x], [y]))
 
 
@@ -90,6 +90,11 @@ def test_what_converters_write_differently_and_compute_alike_is_no_difference(
         (convolution(activation="RELU"), convolution(), "fused_activation_function RELU"),
         (convolution(behind="RELU6"), convolution(activation="RELU"), "the original RELU"),
         (convolution(activation="RELU6", behind="RELU"), convolution(activation="RELU"), "RELU6"),
+        (
+            pooled(1, "AVERAGE_POOL_2D"),
+            pooled(1),
+            "operator AVERAGE_POOL_2D, the original MAX_POOL",
+        ),
         (joined(1), joined(-1), "axis 1, the original -1"),
     ],
 )

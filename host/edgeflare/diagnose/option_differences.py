@@ -72,6 +72,16 @@ _NAMES: Final = {
 _OWN_OPERATORS: Final = {"RELU", "RELU6", "RELU_N1_TO_1", "TANH"}
 """Activations that stand as operators of their own too."""
 
+_NEVER_ALIKE: Final = (
+    frozenset({"AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"}),
+    frozenset({"MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"}),
+    frozenset({"MAXIMUM", "MINIMUM"}),
+    frozenset({"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}),
+    frozenset({"ELU", "HARD_SWISH", "LOGISTIC", "RELU", "TANH"}),
+)
+"""Operators of which none does what another one of its row does. Others may: a MEAN over height and
+width is an AVERAGE_POOL_2D."""
+
 _PADDING: Final = frozenset(
     {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "L2_POOL_2D", "MAX_POOL_2D"}
 )
@@ -90,7 +100,8 @@ class OptionDifference:
     """An option of a layer that is not as in the original.
 
     Attributes:
-        name: name in the schema of `.tflite` files, such as "half_pixel_centers".
+        name: name in the schema of `.tflite` files, such as "half_pixel_centers"; "operator" where
+            that itself is another one.
         compressed: value in the compressed model, plain JSON.
         original: value in the original.
 
@@ -121,6 +132,9 @@ def option_differences(
 
     """
     mine, its = compressed.options(op), original.options(original_op)
+    kinds = compressed.operators[op].name, original.operators[original_op].name
+    if kinds[0] != kinds[1] and any(row.issuperset(kinds) for row in _NEVER_ALIKE):
+        return (OptionDifference("operator", *kinds),)
     found = []
     for name in sorted((mine.keys() & its.keys()) - _FREE):
         one = OptionDifference(_snake(name), _plain(name, mine[name]), _plain(name, its[name]))
