@@ -37,6 +37,7 @@ def test_it_keeps_its_schema(run: Any, schema: jsonschema.Draft202012Validator) 
     schema.validate(run.document)
 
 
+@pytest.mark.slow
 def test_what_is_written_is_what_the_journal_says(run: Any) -> None:
     directory = RunDirectory(run.folder)
     journal = RunJournal.open(directory.journal)

@@ -65,6 +65,7 @@ def test_none_or_all_of_a_few_searches_is_no_certainty(value: float) -> None:
     assert (rate.low, rate.high) == pytest.approx(ends, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_many_seeds_are_drawn_in_bounded_memory() -> None:
     values = np.ones((20_000, 1))
     tracemalloc.start()

@@ -126,6 +126,7 @@ EQUAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("find", EQUAL)
 def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(find: str) -> None:
     goal, bench = EQUAL[find]

@@ -322,6 +322,7 @@ def test_groups_beyond_ten_are_left_out_the_smallest_first() -> None:
     assert not any("d" in (pair.first, pair.second) for pair in found.pairs)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_take_no_thousand_times_the_memory() -> None:
     items, classes = 40_000, 1_000
     label = np.arange(items) % classes

@@ -143,6 +143,7 @@ noted = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @quick
 @given(runs=st.lists(noted, min_size=1, max_size=4))
 def test_counts_add_up_and_extremes_are_those_of_all(runs: list[NotedHealth]) -> None:
