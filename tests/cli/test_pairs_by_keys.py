@@ -154,7 +154,7 @@ SLIPS: list[tuple[str, str, str]] = [
     ('frames = "mean"\n', "", 'such as frames = "mean"'),
     ("\n[inputs.sound]", "frames = 9\n[inputs.sound]", f"write frames = {WINDOWS}"),
     ("length = 5", "length = 7", "which is no window of 7 rows"),
-    ("[inputs.sound.windows]\nlength = 5\nhop = 2\n", "", "check samples and the settings"),
+    ("[inputs.sound.windows]\nlength = 5\nstep = 2\n", "", "check samples and the settings"),
     ('domain = "audio"', 'domain = "array"', "unknown key sample_rate"),
 ]
 
