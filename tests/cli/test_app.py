@@ -34,6 +34,7 @@ EDGEFLARE = {
     "edgeflare.cli.address_space",
     "edgeflare.cli.app",
     "edgeflare.cli.further_options",
+    "edgeflare.cli.kept_numbers",
     "edgeflare.cli.quiet",
     "edgeflare.crash_report",
     "edgeflare.errors",
