@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork, Parameters
-from edgeflare.whitebox.array_library import jax, jnp, lax, ravel_pytree
+from edgeflare.whitebox.array_library import jax, jnp, ravel_pytree
 from edgeflare.whitebox.operator_translation import Array
 
 BATCH = 64
@@ -134,7 +134,13 @@ class Descent:
         """
         self.reached = jax.tree.map(jnp.asarray, begin)
         self._moments, self._steps, self._done = Moments.begin(self.reached), steps, 0
-        self._step = jax.jit(_step_of(loss, parts))
+        self._parts, self._step = parts, jax.jit(_adam_step)
+
+        def add_gradient(total: Array, reached: Any, part: Any) -> Array:
+            return total + _joined(jax.grad(loss)(reached, part)) / parts
+
+        # No loop within: in one, convolutions of the CPU take ten times as long.
+        self._add_gradient = jax.jit(add_gradient)
 
     def take(self, given: Any, rates: Any) -> None:
         """Take a step.
@@ -146,7 +152,12 @@ class Descent:
 
         """
         share = np.float32(1 - self._done / self._steps)
-        self.reached, self._moments = self._step(self.reached, self._moments, share, given, rates)
+        gradient = jnp.zeros_like(self._moments.first)
+        for part in self._divided(given):
+            gradient = self._add_gradient(gradient, self.reached, part)
+        self.reached, self._moments = self._step(
+            self.reached, self._moments, share, gradient, rates
+        )
         self._done += 1
 
     def end(self, steps: Iterable[tuple[Any, Any]], progress: Callable[[int, int], None]) -> Any:
@@ -164,41 +175,32 @@ class Descent:
         progress(self._steps, self._steps)
         return jax.tree.map(np.asarray, self.reached)
 
+    def _divided(self, given: Any) -> Iterator[Any]:
+        """Yield the parts of a batch, of one size."""
+        if self._parts == 1:
+            yield given
+            return
+        arrays, form = jax.tree.flatten(given)
+        parts = zip(*(np.split(values, self._parts) for values in arrays), strict=True)
+        yield from (jax.tree.unflatten(form, part) for part in parts)
 
-def _step_of(loss: Loss, parts: int) -> Callable[..., tuple[Any, Moments]]:
-    """Return a step, to be compiled as one program.
 
-    What is moved is one long array in it: of an array for each tensor, Adam takes as long to
-    compile as the gradient.
+def _adam_step(
+    reached: Any, moments: Moments, share: Array, gradient: Array, rates: Any
+) -> tuple[Any, Moments]:
+    """Take a step of Adam.
+
+    What is moved is one long array in it: of an array for each tensor, it takes as long to compile
+    as the gradient.
     """
-
-    def step(
-        reached: Any, moments: Moments, share: Array, given: Any, rates: Any
-    ) -> tuple[Any, Moments]:
-        gradient = _mean_gradient(jax.grad(loss), reached, given, parts)
-        falls, after = adam(_joined(gradient), moments)
-        values, separate = ravel_pytree(reached)
-        each = jax.tree.map(lambda array, rate: jnp.broadcast_to(rate, array.shape), reached, rates)
-        return separate(values - share * _joined(each) * falls), after
-
-    return step
+    falls, after = adam(gradient, moments)
+    values, separate = ravel_pytree(reached)
+    each = jax.tree.map(lambda array, rate: jnp.broadcast_to(rate, array.shape), reached, rates)
+    return separate(values - share * _joined(each) * falls), after
 
 
 def _joined(arrays: Any) -> Array:
     return ravel_pytree(arrays)[0]
-
-
-def _mean_gradient(gradient: Callable[[Any, Any], Any], at: Any, given: Any, parts: int) -> Any:
-    """Return the gradient of a batch, the mean of those of its parts."""
-    if parts == 1:
-        return gradient(at, given)
-
-    def add(total: Any, part: Any) -> tuple[Any, None]:
-        return jax.tree.map(jnp.add, total, gradient(at, part)), None
-
-    divided = jax.tree.map(lambda values: values.reshape(parts, -1, *values.shape[1:]), given)
-    total, _ = lax.scan(add, jax.tree.map(jnp.zeros_like, at), divided)
-    return jax.tree.map(lambda values: values / parts, total)
 
 
 class Moments(NamedTuple):
@@ -211,7 +213,7 @@ class Moments(NamedTuple):
     @classmethod
     def begin(cls, moved: Any) -> Moments:
         """Return those of arrays that were not moved yet, one behind the other."""
-        zeros = jnp.zeros_like(_joined(moved))
+        zeros = jnp.zeros(sum(values.size for values in jax.tree.leaves(moved)))
         return cls(jnp.zeros(()), zeros, zeros)
 
 
