@@ -83,7 +83,6 @@ def test_the_lines_of_a_body_are_counted() -> None:
     assert [body_lines(function) for function in functions(ast.parse(code))] == [0]
 
 
-@pytest.mark.slow
 def test_a_function_fits_on_a_screen() -> None:
     trees = parsed(*SOURCES, "benchmarks", "tests", "examples")
     assert len(trees) > 400
@@ -96,7 +95,6 @@ def test_a_function_fits_on_a_screen() -> None:
     assert long == {}
 
 
-@pytest.mark.slow
 def test_no_function_has_a_complexity_of_rank_d_or_worse() -> None:
     complex_ = {
         f"{path}: {block.name}": block.complexity
