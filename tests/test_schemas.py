@@ -125,6 +125,20 @@ def test_the_schemas_beside_the_types_are_those_of_the_types() -> None:
         assert path.read_text(encoding="utf-8") == text, path
 
 
+def test_a_value_that_two_alternatives_have_is_named_once() -> None:
+    class Ended(msgspec.Struct, frozen=True):
+        """How it ended.
+
+        Attributes:
+            by: what ended it.
+
+        """
+
+        by: Literal["user", "time"] | Literal["all", "time"] | None
+
+    assert schema_of(Ended)["properties"]["by"]["enum"] == ["time", "user", "all", None]
+
+
 def test_the_first_key_of_a_document_that_is_wrong_is_named(tmp_path: Path) -> None:
     more = {"zoo": 1, "ant": 2, "elk": 3}
     for named, extra in (("zoo", more), ("ant", dict(sorted(more.items())))):

@@ -213,7 +213,7 @@ def _named_together(some: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return some
     null = [None] if _NULL in some else []
     others = [choice for choice in some if not _enumerated(choice) and choice != _NULL]
-    return [{"enum": [*named, *null]}, *others]
+    return [{"enum": [*dict.fromkeys(named), *null]}, *others]
 
 
 def _enumerated(choice: Mapping[str, Any]) -> list[Any]:

@@ -6,19 +6,27 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 from msgspec import structs
 
-from conformed_runs import finding_fields
+from conformed_runs import BOARD, finding_fields
 from conforming import BesideOthers, ExactArm, PlantedFault
 from drafting import chain
+from edgeflare.conform.conformance_arms import OpenedConformance
 from edgeflare.conform.drafts.draft import draft_to_json
-from edgeflare.conform.finding_replay import RetriedFinding, retried_findings
+from edgeflare.conform.finding_replay import (
+    RetriedFinding,
+    replay_findings,
+    retried_findings,
+    stored_models,
+)
 from edgeflare.conform.record.conform_document import FoundFault, read_conformance
 from edgeflare.conform.record.finding_files import StoredModel, store_finding, stored_model
 from edgeflare.conform.rounds.draft_verdict import posed
+from edgeflare.devices.device import Device
 from edgeflare.run.run_directory import RunDirectory
 
 HOSTS = (ExactArm("xnnpack"), ExactArm("reference"))
@@ -54,6 +62,16 @@ def test_a_device_without_an_answer_fails_otherwise_or_refuses(models: list[Stor
     assert [(one.outcome, one.counts) for one in crashed] == [("otherwise", True), ("still", True)]
     refused = retried(models, PlantedFault("ADD", failure="refused"))
     assert [(one.outcome, one.counts) for one in refused] == [("refused", False)] * 2
+
+
+def test_what_fails_again_is_a_run_that_is_read(run_of_findings: Path, tmp_path: Path) -> None:
+    directory, out = RunDirectory(run_of_findings), RunDirectory(tmp_path)
+    arms = (ExactArm("device", (PlantedFault("ADD", failure="crash"),)), *HOSTS)
+    opened = OpenedConformance(cast("Device", None), BOARD, arms)
+    document = read_conformance(directory)
+    replay_findings(document, stored_models(directory, document), opened, out)
+    found = read_conformance(out).findings
+    assert [(one.symptom, one.unit) for one in found] == [("crash", None)] * 2
 
 
 def test_a_model_that_fails_beside_others_has_others_beside_it(models: list[StoredModel]) -> None:

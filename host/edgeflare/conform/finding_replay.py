@@ -232,7 +232,7 @@ def _kept(one: RetriedFinding, out: RunDirectory) -> FoundFault:
         counted=now.counted,
         failing=1,
         worst=worst,
-        unit=now.unit,
+        unit=now.unit or None,
         wrong=tuple(now.wrong),
         detail=now.detail,
         smallest=smallest,
