@@ -54,7 +54,7 @@ def refuse(
     assert (time_limit, near, gates) == (1.0, True, "")
     raise said(
         "give a longer --time-limit, or --no-near; --near, --gate 'x', --time-limits and --trust"
-        " stay-at--near"
+        " stay-at--near; --no-gates"
     )
 
 
@@ -64,7 +64,7 @@ def test_a_message_names_arguments_where_it_names_their_options(kind: type[Excep
         refuse(kind)
     assert str(caught.value) == (
         "give a longer time_limit, or near=False; near=True, gates 'x', --time-limits and --trust"
-        " stay-at--near"
+        " stay-at--near; --no-gates"
     )
 
 

@@ -54,11 +54,9 @@ def with_arguments(message: str, arguments: Mapping[str, Parameter]) -> str:
     def argument(option: re.Match[str]) -> str:
         name = option[2].replace("-", "_")
         found = next((one for one in (name, f"{name}s") if one in arguments), None)
-        if found is None:
-            return option[0]
-        if isinstance(arguments[found].default, bool):
+        if found is not None and isinstance(arguments[found].default, bool):
             return f"{found}={not option[1]}"
-        return found
+        return option[0] if found is None or option[1] else found
 
     return _OPTION.sub(argument, message)
 
