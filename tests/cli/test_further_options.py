@@ -40,7 +40,7 @@ def test_the_help_fits_two_screens(path: tuple[str, ...]) -> None:
 def test_what_the_help_leaves_out_is_named_by_panel_and_shown_by_another_option(name: str) -> None:
     brief, whole = (call_here(name, option).out for option in ("--help", "--help-all"))
     shown = {
-        one.opts[0]: (one.opts[0] in brief, f"{one.opts[0]} " in whole)
+        one.opts[0]: (one.opts[0] in brief, f"{','.join(one.opts)} " in whole)
         for one in COMMANDS[(name,)].params
         if one.opts[0].startswith("--") and not one.hidden
     }
