@@ -13,8 +13,6 @@ from called_commands import EXAMPLE, call_here, completed, document_of
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
-from edgeflare.devices.device import Device
-from edgeflare.devices.session import DeviceProbe
 
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
 
@@ -159,17 +157,18 @@ def test_what_cannot_be_translated_says_what_can(tmp_path: Path) -> None:
     assert "strategy" not in line
 
 
+@pytest.mark.parametrize(
+    ("device", "kernels"),
+    [
+        ("emulated-compiled-cpu", "the compiled model's CPU kernels"),
+        ("emulated-micro", "TFLite Micro"),
+    ],
+)
 def test_a_device_that_cannot_capture_is_named(
-    original_run: Path, monkeypatch: pytest.MonkeyPatch
+    original_run: Path, device: str, kernels: str
 ) -> None:
-    probe = Device.probe
-
-    def of_an_old_agent(one: Device, content: bytes, **_: bool) -> DeviceProbe:
-        return probe(one, content)
-
-    monkeypatch.setattr(Device, "probe", of_an_old_agent)
-    line = refused(original_run, *BRIEF, "--device", "emulated-builtin")
-    assert "emulated-builtin cannot capture the tensors inside of a model" in line
+    line = refused(original_run, *BRIEF, "--device", device)
+    assert f"{device}: tensors between operators cannot be read from {kernels}" in line
 
 
 def test_seeds_that_are_gone_are_named(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ class AcceleratedModel:
     def __init__(self, content: bytes, options: Options) -> None:
         if options.capture:
             raise ModelRejected(
-                f"the {KERNEL_SETS[options.kernels].title} does not keep the tensors between"
-                " operators"
+                "tensors between operators cannot be read from the"
+                f" {KERNEL_SETS[options.kernels].title}"
             )
         self._content, self._options = content, options
         described = described_model(content, options.invocation)

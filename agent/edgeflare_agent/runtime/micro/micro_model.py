@@ -42,7 +42,7 @@ class MicroModel:
 
     def __init__(self, content: bytes, options: Options) -> None:
         if options.capture:
-            raise ModelRejected("TFLite Micro does not keep the tensors between operators")
+            raise ModelRejected("tensors between operators cannot be read from TFLite Micro")
         described = described_model(content, options.invocation)
         self.inputs, self.outputs = described.inputs, described.outputs
         self.operators = described.operators
