@@ -256,7 +256,7 @@ def _look_lines(
     if progress is None or not progress.ended:
         yield from _asked(survey, look)
     yield from interface_lines(survey.header)
-    yield from looked_lines(first, "inputs")
+    yield from looked_lines(first, "input")
     doing = "write" if progress is None else "go on with"
     yield f"would {doing} {path}; nothing was written"
     notes = (*survey.opened.pair.notes, *survey.opened.seeds.notes)

@@ -62,28 +62,26 @@ def heading(header: RunHeader) -> Text:
     return text
 
 
-def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
+def looked_lines(look: DryRun, noun: str = "seed") -> list[str]:
     """Return how often the arms are right, where labels are known, and how often they differ.
 
     Args:
         look: what the first inputs show.
-        noun: what these are called.
+        noun: what one of these is called.
 
     """
     lines = list(map(printable, look.given))
-    noun = noun.removesuffix("s") if look.seeds == 1 else noun
+    first = f"the first {count_of(look.seeds, noun)}"
     if look.labelled:
         shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
         truths = "have targets" if look.truth_measure else "are labelled"
-        lines.append(
-            f"of the first {look.seeds} {noun} {look.labelled} {truths}; right on them: {shares}"
-        )
+        lines.append(f"of {first} {look.labelled} {truths}; right on them: {shares}")
     if look.distance:
         means = ", ".join(f"{arm} {mean:.4g}" for arm, mean in look.distance.items())
         lines.append(f"{look.truth_measure} on them, on average: {means}")
     ties = f", {look.by_tie} of them by a tie" if look.deviating else ""
     harm = f": {harms_in_words(look.harm)}" if look.harm else ""
-    lines.append(f"{look.deviating} of the first {look.seeds} {noun} already deviate{ties}{harm}")
+    lines.append(f"{look.deviating} of {first} already deviate{ties}{harm}")
     lines += [look.apart] if look.apart else []
     lines += [printable(f"{name}: {line}") for name, line in systematic_lines(look.systematic)]
     lines += map(printable, look.answers)

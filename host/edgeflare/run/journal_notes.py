@@ -9,6 +9,7 @@ import msgspec
 
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Count, CountFromOne, ShareAsWritten
 
 COVERAGE_KEY = "coverage"
@@ -97,10 +98,10 @@ class WithoutReset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     labelled: Count
     right: _Right | None = None
 
-    def in_words(self, noun: str = "seeds") -> str:
-        """Return this as a line, in which the inputs are called by a noun."""
-        noun = noun.removesuffix("s") if self.seeds == 1 else noun
-        line = f"the twin decides otherwise on {self.changed:,} of the first {self.seeds:,} {noun}"
+    def in_words(self, noun: str = "seed") -> str:
+        """Return this as a line, in which an input is called by a noun."""
+        first = count_of(self.seeds, noun)
+        line = f"the twin decides otherwise on {self.changed:,} of the first {first}"
         if not self.right:
             return line
         shares = (f"{self.right[key] / self.labelled:.1%} {key}" for key in ("with", "without"))
