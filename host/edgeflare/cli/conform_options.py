@@ -8,8 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from edgeflare.cli.option_values import complete_device, require_seed
-from edgeflare.record.json_file import MOST
+from edgeflare.cli.option_values import complete_device
 
 _WHAT: Final = "What is tried"
 _HOW_LONG: Final = "How long"
@@ -98,7 +97,6 @@ Models = Annotated[
     int | None,
     typer.Option(
         min=1,
-        max=MOST,
         metavar="N",
         help="Draw N models; what fails is looked into with several times as many. With this alone "
         "the findings depend on nothing but the run seed.",
@@ -107,9 +105,7 @@ Models = Annotated[
 ]
 RngSeed = Annotated[
     int,
-    typer.Option(
-        callback=require_seed, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG
-    ),
+    typer.Option(min=0, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG),
 ]
 Accepted = Annotated[
     Path | None,

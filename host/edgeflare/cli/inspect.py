@@ -15,7 +15,7 @@ from edgeflare.cli.command_on_fleet import add_on_fleet
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.interruptible import as_ctrl_c
-from edgeflare.cli.option_values import complete_device, require_seed
+from edgeflare.cli.option_values import complete_device
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import Profile
@@ -84,9 +84,7 @@ Inputs = Annotated[
         help="The most inputs near the boundary.",
     ),
 ]
-RngSeed = Annotated[
-    int, typer.Option("--rng-seed", callback=require_seed, metavar="N", help="The run seed.")
-]
+RngSeed = Annotated[int, typer.Option("--rng-seed", min=0, metavar="N", help="The run seed.")]
 DeviceNames = Annotated[
     list[str] | None,
     typer.Option(

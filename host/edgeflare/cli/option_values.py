@@ -209,13 +209,6 @@ def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
     return tuple(sorted(set(map(float, parts))))
 
 
-def require_seed(value: int) -> int:
-    """Refuse a run seed that not every reader of JSON would keep, as the callback of an option."""
-    if not 0 <= value <= MOST:
-        raise typer.BadParameter(f"{value} is not from 0 to {MOST}")
-    return value
-
-
 def require_one_of(names: Sequence[str]) -> Callable[[str], str]:
     """Return what refuses a value that is none of some names, as the callback of an option."""
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.further_options import METHODS
-from edgeflare.cli.option_values import complete_device, complete_run, require_seed
+from edgeflare.cli.option_values import complete_device, complete_run
 from edgeflare.errors import UserError
 from edgeflare.repair.repair_request import RepairRequest, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
@@ -130,7 +130,7 @@ Groups = Annotated[
         rich_help_panel=METHODS,
     ),
 ]
-RngSeed = Annotated[int, typer.Option(callback=require_seed, metavar="N", help="The run seed.")]
+RngSeed = Annotated[int, typer.Option(min=0, metavar="N", help="The run seed.")]
 Devices = Annotated[
     list[str] | None,
     typer.Option(

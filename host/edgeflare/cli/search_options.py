@@ -18,7 +18,6 @@ from edgeflare.cli.option_values import (
     complete_strategy,
     read_bound,
     require_finite,
-    require_seed,
     time_of,
 )
 from edgeflare.core.domain import PSNR
@@ -170,7 +169,7 @@ SetParameters = Annotated[
 RngSeed = Annotated[
     int,
     typer.Option(
-        callback=require_seed,
+        min=0,
         metavar="N",
         help="The run seed: same seed, same findings.",
         rich_help_panel=_HOW,

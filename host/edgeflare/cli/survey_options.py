@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.further_options import SURVEY_DETAIL
-from edgeflare.cli.option_values import require_finite, require_seed, time_of
+from edgeflare.cli.option_values import require_finite, time_of
 from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
 from edgeflare.survey.items.survey_inputs import GROUPS_FILE
@@ -99,7 +99,7 @@ Ensemble = Annotated[
 RngSeed = Annotated[
     int,
     typer.Option(
-        callback=require_seed,
+        min=0,
         metavar="N",
         help="The run seed: same seed, same inputs under conditions, same questions.",
         rich_help_panel=_WHAT,
