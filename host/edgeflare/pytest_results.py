@@ -112,6 +112,7 @@ def assert_decides_alike(
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
+    from edgeflare.pages.facts import in_words  # noqa: PLC0415
     from edgeflare.report.entry_words import (  # noqa: PLC0415
         cause_of,
         input_words,
@@ -128,7 +129,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     lines += _answers(document, worst)
     strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
     kind = f", {named_kind(worst)}" if named_kind(worst) else ""
-    harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
+    harm = f", {in_words(worst.harm)}" if worst.harm else ""
     lines += [
         f"  cause: {cause_of(worst)}{kind}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",

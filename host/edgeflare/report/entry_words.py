@@ -12,6 +12,7 @@ from edgeflare.models.run_pair import RunPair
 from edgeflare.pages.answers.answer_form import ARMS, AnswerForm, AnswerWords, class_name
 from edgeflare.pages.answers.answer_forms import words_of
 from edgeflare.pages.answers.classes import ClassesView
+from edgeflare.pages.facts import in_words
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_document import Finding, RunDocument
@@ -34,7 +35,7 @@ def named_kind(entry: Finding) -> str:
     """Return the kind of a deviation in words, "object vanished"; empty where the task has none."""
     if entry.kind == DEVIATION or entry.kind in FAILURES:
         return ""
-    return entry.kind.replace("-", " ")
+    return in_words(entry.kind)
 
 
 def worst_first(entries: Iterable[Finding]) -> list[Finding]:

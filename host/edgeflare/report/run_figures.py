@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from edgeflare.pages.facts import count_of, number
+from edgeflare.pages.facts import count_of, in_words, number
 from edgeflare.report.entry_words import (
     SORTS,
     input_words,
@@ -315,7 +315,7 @@ def _white_box_spent(gradients: int | None, evaluations: int | None) -> str:
 
 def harms_in_words(harms: Mapping[str, int]) -> str:
     """Return counts by harm as a line: "2 original right, 1 both wrong"."""
-    return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in harms.items())
+    return ", ".join(f"{count:,} {in_words(name)}" for name, count in harms.items())
 
 
 def who_was_right(entry: Finding) -> str | None:

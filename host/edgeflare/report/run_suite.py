@@ -7,7 +7,7 @@ from itertools import count, islice
 from math import isfinite
 from pathlib import PurePath
 
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import in_words, number
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.report.entry_words import decisions, named_kind, sort
 from edgeflare.report.run_figures import unmutated_lines
@@ -143,7 +143,7 @@ def _held_against(document: RunDocument) -> dict[str, object]:
 def _failure(document: RunDocument, title: str, entry: Finding) -> JUnitFailure:
     """Return what deviates, in a line and in full."""
     said = decisions(document, entry)
-    harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
+    harm = f", {in_words(entry.harm)}" if entry.harm else ""
     harm = f", by a tie{harm}" if entry.by_tie else harm
     kind = f"{sort(entry)}, {named_kind(entry)}" if named_kind(entry) else sort(entry)
     message = f"{title}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"

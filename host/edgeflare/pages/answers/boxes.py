@@ -19,6 +19,7 @@ from edgeflare.pages.answers.answer_form import (
     DrawnBox,
     class_name,
 )
+from edgeflare.pages.facts import in_words
 from edgeflare.record.json_types import Count, Share
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class DetectionView(AnswerForm, frozen=True, tag_field="form", tag="detection"):
         ordered = sorted(objects.values(), key=lambda by_arm: not _difference(by_arm))
         rows, boxes = [], []
         for number, by_arm in enumerate(ordered[:SHOWN], 1):
-            kind = _difference(by_arm).replace("-", " ")
+            kind = in_words(_difference(by_arm))
             name = class_name(self.classes, next(iter(by_arm.values())).label)
             row = ObjectRow(
                 str(number) if kind else "", name, tuple(_score(by_arm, arm) for arm in arms), kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.facts import number, shortened
+from edgeflare.pages.facts import in_words, number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.entry_words import (
     answer_views,
@@ -124,7 +124,7 @@ def make_card(
         sort=sort(entry),
         kind=entry.kind if named_kind(entry) else "",
         edits=edited_words(document, entry),
-        harm=entry.harm.replace("-", " ") if entry.harm else None,
+        harm=in_words(entry.harm) if entry.harm else None,
         harm_key=harm_of_entry(entry),
         rank=rank(entry),
         counts=counts(entry),

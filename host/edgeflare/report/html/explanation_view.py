@@ -17,7 +17,7 @@ from edgeflare.diagnose.explain_document import (
 from edgeflare.diagnose.layer_difference import Difference, LayerName
 from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import row_groups
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -137,7 +137,7 @@ def explanation_view(finding: ExplainedFinding, classes: Sequence[str]) -> Expla
 
 def verdict_words(verdict: Verdict) -> str:
     """Return a verdict in a few words, "kernel (delegate)" for one."""
-    name, shares = verdict.name.replace("-", " "), verdict.shares
+    name, shares = in_words(verdict.name), verdict.shares
     if verdict.name == "several" and shares is not None:
         name = f"{name}: {shares.compression:.0%} compression, {shares.kernel:.0%} kernel"
     return f"{name} ({verdict.which})" if verdict.which else name

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from edgeflare.pages.chart import charts_html
+from edgeflare.pages.facts import in_words
 from edgeflare.pages.html_page import html_page, packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.report.entry_words import SORTS, answer_words, input_words, worst_first
@@ -124,9 +125,7 @@ def _choices(cards: Sequence[EntryCard]) -> dict[str, object]:
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
         "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
-        "kinds": []
-        if len(kinds) < 2
-        else [(kind, kind.replace("-", " "), count) for kind, count in kinds],
+        "kinds": [] if len(kinds) < 2 else [(kind, in_words(kind), count) for kind, count in kinds],
         "harms": [] if harms.keys() <= NOBODY else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),
