@@ -27,7 +27,7 @@ class Learning(RepairMethod):
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
         """Return a plan behind the longest chain that the network and `--in-place` allow.
 
-        "auto" leaves out what takes longer than a minute.
+        "auto" leaves it out with a large network, see `require_quick`.
         """
 
         def make(progress: StepProgress) -> Sequence[RepairCandidate]:
