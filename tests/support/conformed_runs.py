@@ -86,7 +86,7 @@ BOARD: Final = Provenance(
     threads=1,
     link_delay_seconds=0.0,
     agent_version="0.1.0",
-    protocol="1.5",
+    protocol="1.0",
 )
 
 

@@ -46,7 +46,7 @@ DEVICE: dict[str, Any] = {
     "name": "board", "transport": "emulated", "machine": "aarch64", "soc": "",
     "cpu_features": ["asimd", "fp"], "os": "", "cores": 4, "governor": "", "python": "3.11.2",
     "runtime": "runtime", "runtime_version": "1", "kernels": "builtin", "threads": 1,
-    "link_delay_seconds": 0.0, "agent_version": "1.0", "protocol": "1.5", "delegated_nodes": None,
+    "link_delay_seconds": 0.0, "agent_version": "1.0", "protocol": "1.0", "delegated_nodes": None,
     "total_nodes": None, "delegate": None, "external_nodes": None, "adapter": None,
     "precision": None, "fallback": None, "arena_bytes": None, "cache": None,
 }  # fmt: skip

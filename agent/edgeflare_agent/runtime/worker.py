@@ -98,7 +98,7 @@ class Called(Protocol):
 
 
 def warm_up(model: Called, inputs_of_zeros: int) -> None:
-    """Run a model on some inputs of zeros, and leave the answers, also that it refuses zeros."""
+    """Run a model on some inputs of zeros, whatever it answers, and also if it refuses zeros."""
     inputs = [np.zeros(spec.shape, spec.dtype) for spec in model.inputs]
     outputs = [np.zeros(spec.shape, spec.dtype) for spec in model.outputs]
     for _ in range(inputs_of_zeros):

@@ -24,7 +24,7 @@ def read_until(sign: bytes, descriptor: int, seconds: float) -> bytes:
 
     """
     deadline = time.monotonic() + seconds
-    # Which, unlike select, takes descriptors of any number.
+    # Unlike select, poll takes descriptors of any number.
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     heard = b""

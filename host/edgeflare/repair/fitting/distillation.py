@@ -53,7 +53,7 @@ neither."""
 _RATE, _BIAS_RATE, _RANGE_RATE = 0.003, 0.002, 0.0002
 
 _PARTS = 4
-"""Parts of a batch: learning takes .74 GiB for ResNet-8 so, .99 at once, and the same time."""
+"""Parts of a batch, one after the other: all of it at once takes more memory, and as long."""
 
 
 def fit_distillation(
