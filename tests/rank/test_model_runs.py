@@ -20,6 +20,7 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.tensor import dequantize
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
@@ -141,6 +142,23 @@ def test_what_was_measured_of_something_else_does_not_count(
         (pair, PLAN, labelled, tmp_path / "absent.json"),
     ):
         assert load_measurements(*other) is None
+
+
+@pytest.mark.parametrize(
+    ("edited", "counts"), [({"description": "What people read."}, True), ({"threads": 2}, False)]
+)
+def test_an_edited_profile_is_another_device(
+    models: Models,
+    broken: tuple[ModelMeasurements, Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    edited: dict[str, Any],
+    counts: bool,
+) -> None:
+    measured, labelled, kept = broken
+    profile = replace(find_profile(PLAN.devices[0]), **edited)
+    monkeypatch.setattr(model_measurements, "find_profile", lambda *_: profile)
+    earlier = load_measurements(models.pairs[2], PLAN, labelled, kept)
+    assert earlier == (measured if counts else None)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -95,7 +95,7 @@ _READER = DocumentReader(_KeptMeasurements)
 
 
 def load_measurements(
-    pair: Pair, plan: Plan, labelled: Path | None, kept: Path
+    pair: Pair, plan: Plan, labelled: Path | None, kept: Path, trust: Trust = KEPT_ONLY
 ) -> ModelMeasurements | None:
     """Return earlier measurements of this model on this device and set; None where there are none.
 
@@ -104,12 +104,13 @@ def load_measurements(
         plan: the settings of its searches, which name the device.
         labelled: a set of labelled images, or None.
         kept: the file in which the figures are kept.
+        trust: the user's decision on the device's profile.
 
     Raises:
-        UserError: a model or the labelled set cannot be read.
+        UserError: a model, the labelled set or the device's profile cannot be read.
 
     """
-    conditions = _conditions(pair, plan, labelled)
+    conditions = _conditions(pair, plan, labelled, trust)
     if not kept.exists():
         return None
     try:
@@ -144,7 +145,7 @@ def measure(
         UserError: a model or the labelled set is not what it should be.
 
     """
-    conditions = _conditions(pair, plan, labelled)
+    conditions = _conditions(pair, plan, labelled, trust)
     with ExitStack() as stack:
         opened = open_models(pair, plan, labelled, stack, trust)
         latency, runs = _latency(opened)
@@ -201,13 +202,15 @@ def _speaking_of_the_set() -> Iterator[None]:
         raise UserError(f"--labelled: {error}") from None
 
 
-def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
+def _conditions(pair: Pair, plan: Plan, labelled: Path | None, trust: Trust) -> dict[str, Any]:
     """Return what the figures depend on, as plain JSON values."""
+    profile = find_profile(plan.devices[0], trust)
     return {
         "models": structs.asdict(pair.model_hashes()),
         "interface": plain_json(pair.interface.described()),
         "functions": list(pair.function_hashes()),
         "device": plan.devices[0],
+        "profile": plain_json(replace(profile, description="", source=None)),
         "ties": plan.goal.ties,
         "labelled": None if labelled is None else _sha256(labelled),
         **({"fold_shapes": True} if pair.fold_shapes else {}),
@@ -226,7 +229,7 @@ def _sha256(labelled: Path) -> str:
 
 
 def _latency(opened: OpenedPair) -> tuple[float, int]:
-    """Return the median milliseconds of one input on the device, and of how many runs."""
+    """Return the median seconds of one input on the device, and of how many runs."""
     device, pair = opened.devices[0], opened.pair
     profile = device.profile
     with closing(
@@ -295,7 +298,7 @@ def measure_all(
         if interrupt.asked():
             return None
         kept = RunDirectory(out).inside(f"{pair.folder_name}/{KEPT}")
-        figures = load_measurements(pair, grid.plan, labelled, kept)
+        figures = load_measurements(pair, grid.plan, labelled, kept, grid.trust)
         if figures is None:
             if unchecked is not None:
                 check_labelled(pair, unchecked)
