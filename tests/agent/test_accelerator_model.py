@@ -185,7 +185,7 @@ def test_no_nodes_are_counted_on_an_npu_that_is_not_there(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("gpu")
 def test_what_it_refuses_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sized while it runs" in refusal(SIZED_WHILE_RUNNING, Options("gpu"))
-    assert "tensors between operators cannot be read" in refusal(WORDS, Options("gpu", capture=True))
+    assert "cannot be read from the GPU" in refusal(WORDS, Options("gpu", capture=True))
     for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.setenv(name, "/nowhere/at_all.json")
     assert "finds no driver that it can use" in refusal(WORDS, Options("gpu"))
