@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.fitting.weight_rounding import InputMoments, fit_rounding, round_original
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import FITTED_WITH, JUDGED_BY, judged, untold
+from graph_writer import GraphWriter
 from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, ORIGINAL, constant_of, run, with_constant
 
@@ -432,3 +434,57 @@ def test_weights_of_the_original_are_rounded_for_a_computation_in_float() -> Non
         assert np.allclose(one.scales, np.abs(flat).max(axis=1) / 127, rtol=1e-6)
         assert (np.rint(flat / one.scales[:, None]).reshape(weights.shape) != one.steps).any()
     assert (seen[0], seen[-1]) == ((0, 80), (80, 80))
+
+
+def test_the_original_may_have_its_operators_in_another_order() -> None:
+    """Of two branches, that which the compressed model computes last is the first of its own."""
+    rng = np.random.default_rng(0)
+
+    def layer(name: str, source: str, size: int) -> ChainStep:
+        weights = rng.normal(size=(8, size, size, 8)).astype(np.float32)
+        bias = rng.normal(size=8).astype(np.float32)
+        return ChainStep(name, "CONV_2D", (source,), (1, 4, 4, 8), weights, bias)
+
+    first, last = (
+        layer("first", "image", 1),
+        [layer("deep", "first", 3), layer("deeper", "deep", 3)],
+    )
+    short = layer("short", "first", 1)
+    end = ChainStep("sum", "ADD", ("short", "deeper"), (1, 4, 4, 8))
+    ranges = {"image": (0.0, 255 / 256), "first": (-8.0, 8.0), "short": (-40.0, 40.0)}
+    ranges |= {"deep": (-99.0, 99.0), "deeper": (-999.0, 999.0), "sum": (-999.0, 999.0)}
+    content = write_tflite([first, *last, short, end], (1, 4, 4, 8), ranges)
+    rows = rng.integers(-128, 128, (20, 4, 4, 8)).astype(np.int8)
+    real = (rows.astype(np.float32) + 128) / np.float32(256)
+    found = [
+        fit_rounding(
+            QuantizedNetwork(content, write_tflite(steps, (1, 4, 4, 8)), rows, real), untold
+        )
+        for steps in ([first, *last, short, end], [first, short, *last, end])
+    ]
+    assert found[0] == found[1] != content
+
+
+def test_layers_with_activations_in_16_bits_have_biases_in_int64() -> None:
+    rng = np.random.default_rng(0)
+    weights, bias = (
+        rng.normal(size=(4, 6)).astype(np.float32),
+        np.array([3, -7, 0.5, 20], np.float32),
+    )
+    scale = float(np.abs(weights).max() / 127)
+    writer = GraphWriter()
+    image = writer.tensor("image", (1, 6), "INT16", (1 / 2**15, 0))
+    steps = writer.constant("weights", np.round(weights / scale).astype(np.int8), (scale, 0))
+    wrong = writer.constant("bias", np.zeros(4, np.int64), (scale / 2**15, 0))
+    made = writer.tensor("made", (1, 4), "INT16", (1 / 2**10, 0))
+    options = schema.FullyConnectedOptionsT()
+    writer.operator("FULLY_CONNECTED", [image, steps, wrong], [made], options, 7)
+    content = writer.content([image], [made])
+    chain = [ChainStep("made", "FULLY_CONNECTED", ("image",), (1, 4), weights, bias)]
+    rows = rng.integers(-(2**15), 2**15, (30, 6)).astype(np.int16)
+    real = rows.astype(np.float32) / np.float32(2**15)
+    mended = fit_rounding(
+        QuantizedNetwork(content, write_tflite(chain, (1, 6)), rows, real), untold
+    )
+    made_of = np.concatenate([run(mended, [row[None]])[0] for row in rows]).astype(np.float64)
+    assert np.abs(made_of / 2**10 - (real @ weights.T + bias)).max() < 0.05

@@ -1,6 +1,11 @@
-"""Biases in int32, as they follow from real ones by the scales of a layer's input and weights."""
+"""Biases in whole steps, which follow from the scales of a layer's input and weights.
+
+They are int32 of a layer that computes in 8 bits, and int64 where its activations have 16.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +17,8 @@ from edgeflare.repair.fitting.quantized_network import MatchedLayer
 
 Real = NDArray[np.float64]
 
-_LIMITS = np.iinfo(np.int32)
+_MOST: Final = {"int32": 2**31 - 1, "int64": 2**53}
+"""The most steps of a bias, by its type: as many as it holds, and as are whole in float64."""
 
 
 def write_bias(edit: InPlaceEdit, graph: Graph, layer: MatchedLayer, real: Real) -> None:
@@ -35,12 +41,13 @@ def write_in_steps(edit: InPlaceEdit, bias: GraphTensor, real: Real, steps: Real
 
     Args:
         edit: edit of the file.
-        bias: the tensor that holds them, of int32.
+        bias: the tensor that holds them, of int32 or int64.
         real: real values, (channels,).
         steps: the step of all, or (channels,).
 
     """
-    raw = np.clip(np.rint(real / steps), _LIMITS.min, _LIMITS.max)
+    most = _MOST[bias.dtype]
+    raw = np.clip(np.rint(real / steps), -most, most)
     edit.set_values(bias.index, raw.astype(bias.dtype).reshape(bias.shape))
     if len(bias.scales) in (1, len(real)):
         scales = np.broadcast_to(steps, len(real))[: len(bias.scales)]
@@ -48,11 +55,11 @@ def write_in_steps(edit: InPlaceEdit, bias: GraphTensor, real: Real, steps: Real
 
 
 def has_integer_bias(graph: Graph, layer: MatchedLayer) -> bool:
-    """Whether a layer computes in int8, with biases in int32."""
+    """Whether a layer computes in integers, with biases in whole steps."""
     return (
         layer.bias is not None
         and layer.float_bias is not None
-        and graph.tensors[layer.bias].dtype == "int32"
+        and graph.tensors[layer.bias].dtype in _MOST
         and bool(graph.tensors[layer.inputs[0]].scales)
     )
 
@@ -88,7 +95,7 @@ def real_bias(graph: Graph, layer: MatchedLayer) -> Real:
     Args:
         graph: graph of the compressed model, whose bias has the scale that the kernels take it to
             have.
-        layer: one with biases in int32.
+        layer: one with biases in whole steps.
 
     """
     if layer.bias is None or layer.float_bias is None:

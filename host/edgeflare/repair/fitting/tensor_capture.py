@@ -5,7 +5,7 @@ A network may also be executed part by part, so that a part can be changed befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 from tempfile import TemporaryFile
 
@@ -127,8 +127,8 @@ class StepwiseExecution:
     """The intermediate tensors of a network on many inputs, as far as it is executed.
 
     Each operator is executed once. Of the tensors, those are kept that operators read which are not
-    executed yet. Large ones lie in temporary files, so that memory does not have to hold their
-    values on all inputs.
+    executed yet, and those that are asked for later. Large ones lie in temporary files, so that
+    memory does not have to hold their values on all inputs.
     """
 
     def __init__(self, graph: Graph, rows: NDArray[np.generic]) -> None:
@@ -142,12 +142,13 @@ class StepwiseExecution:
         self._values = network_inputs(graph, rows)
         self._executed = 0
 
-    def advance(self, graph: Graph, until: int) -> None:
+    def advance(self, graph: Graph, until: int, later: Collection[int] = ()) -> None:
         """Execute the operators before a position that are not executed yet.
 
         Args:
             graph: graph of the network, with constants that these operators are executed with.
             until: the position of the first operator that is not executed.
+            later: tensors that are kept, also where all that reads them is executed.
 
         Raises:
             UserError: the network cannot be cut, or the runtime refuses it or an input.
@@ -159,13 +160,13 @@ class StepwiseExecution:
         self._executed = max(self._executed, until)
         waiting = {
             tensor for layer in graph.layers if layer.index >= until for tensor in graph.fed(layer)
-        }
+        } | set(later)
         self._values = {
             tensor: values for tensor, values in self._values.items() if tensor in waiting
         }
 
     def values(self, tensor: int) -> NDArray[np.generic]:
-        """Return the raw values of a tensor that the next operator reads, (n, *its shape)."""
+        """Return the raw values of a tensor that is kept, (n, *its shape)."""
         return self._values[tensor]
 
     def _made(self, part: Part, graph: Graph) -> dict[int, NDArray[np.generic]]:

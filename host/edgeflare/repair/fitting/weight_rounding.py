@@ -110,7 +110,9 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
             progress(done, len(targets))
             layer = target.layer
             execution.advance(graph, layer.operator)
-            original.advance(original_graph, layer.original)
+            # The original may have its operators in another order.
+            later = {to_round.layer.original_inputs[0] for to_round in targets[done:]}
+            original.advance(original_graph, layer.original, later)
             output = graph.tensors[layer.output]
             count = max(least, _POSITIONS // (output.size // output.shape[-1]))
             given = execution.values(layer.inputs[0])[:count]
