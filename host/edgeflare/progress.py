@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from edgeflare.campaign.observer import Observer, Progress, RefinementProgress
+from edgeflare.pages.facts import count_of
 from edgeflare.untrusted_text import printable
 
 if TYPE_CHECKING:  # what some commands or terminals need, and others need not import
@@ -152,7 +153,7 @@ class ProgressDisplay(ABC):
     def conformed(self, models: int, cells: tuple[int, int], failing: int) -> None:
         """Show how many models of operators were run, and what they covered."""
         covered, of = cells
-        note = f"{models:,} models · {failing} found"
+        note = f"{count_of(models, 'model')} · {failing} found"
         self._show(_Shown("operators", covered, of, note, f"{covered}/{of}", ended=False))
 
     def graphs_tried(self, graphs: int, cells: tuple[int, int], failing: int) -> None:

@@ -29,6 +29,7 @@ from edgeflare.fleet.command_job import (
 )
 from edgeflare.fleet.work_units import DEVICE, RESUME, RUN, given_run
 from edgeflare.models.pair import Pair
+from edgeflare.pages.facts import count_of
 from edgeflare.progress import say, watch_runs
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, DOCUMENT, SURVEY_DOCUMENT
 from edgeflare.untrusted_text import for_terminal, printable
@@ -268,8 +269,8 @@ def runs_on_fleet(
         done = sum(job.folder.ending(unit.name) is not None for unit in units)
         say(
             Console(stderr=True),
-            f"stopped: {done} of {len(units)} runs are done, in {job.folder.path}; {job.goes_on}"
-            " goes on",
+            f"stopped: {done} of {count_of(len(units), 'run')} are done, in {job.folder.path};"
+            f" {job.goes_on} goes on",
         )
         return INTERRUPTED
     for line in ending.printed.replace(RUN, str(out)).splitlines():

@@ -32,7 +32,7 @@ from edgeflare.matrix.conform_matrix import (
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 from edgeflare.matrix.matrix_document import write_matrix
 from edgeflare.matrix.matrix_folder import check_matrix_folder
-from edgeflare.pages.facts import in_words
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import say
 from edgeflare.record.folder import new_folder
@@ -156,7 +156,8 @@ def _retried(
     RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         said = escape(printable(profile.name))
-        stack.enter_context(Console(stderr=True).status(f"trying {len(models)} findings on {said}"))
+        trying = f"trying {count_of(len(models), 'finding')} on {said}"
+        stack.enter_context(Console(stderr=True).status(trying))
         opened = open_conformance(profile, stack, lambda: False)
         claimed, lock = RunDirectory.claim(path, overwrite=overwrite)
         stack.callback(os.close, lock)

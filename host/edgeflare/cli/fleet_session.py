@@ -15,6 +15,7 @@ from edgeflare.cli.interruptible import interruptible
 from edgeflare.fleet.fleet_job import FleetJob, JobEnd, opened_fleet
 from edgeflare.fleet.record.fleet_folder import PAGE
 from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.pages.facts import count_of
 from edgeflare.progress import say
 from edgeflare.untrusted_text import printable
 
@@ -87,7 +88,7 @@ def fleet_progress(folder: Path) -> Iterator[Callable[[FleetState], None]]:
                 task,
                 description=f"{done} of {units} units"
                 + (f", {found:,} found" if seeds else "")
-                + (f", {quarantined} devices quarantined" if quarantined else ""),
+                + (f", {count_of(quarantined, 'device')} quarantined" if quarantined else ""),
                 completed=sum(unit.ended for unit in state.searched) if seeds else done,
                 total=seeds or units,
             )

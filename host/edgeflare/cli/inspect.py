@@ -32,7 +32,7 @@ from edgeflare.diagnose.inspect.inspection_figures import MOST_INPUTS, SHARE
 from edgeflare.diagnose.inspect.inspection_inputs import Found
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError, suggestion
-from edgeflare.pages.facts import in_words
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import Block, Section, Sentences, Table
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import observe
@@ -209,7 +209,10 @@ def print_inspection(console: Console, result: InspectionResult, where: str) -> 
     """
     blocks: list[Block] = [
         Sentences(
-            [f"{result.inputs} inputs, {_ENDED[result.ended]}; figures are of those held out."]
+            [
+                f"{count_of(result.inputs, 'input')}, {_ENDED[result.ended]}; figures are of those"
+                " held out."
+            ]
         ),
         *(_scores(result, behaviour) for behaviour in result.behaviours),
         _shares(result),

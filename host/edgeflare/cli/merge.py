@@ -16,6 +16,7 @@ from edgeflare.cli.run_options import (
     naming_other_host,
     with_option_groups,
 )
+from edgeflare.pages.facts import count_of
 from edgeflare.report.run_page import print_run
 from edgeflare.run.merge.merge_runs import merge_runs
 
@@ -52,7 +53,7 @@ def merge(
     console = Console(stderr=True)
     with (
         naming_other_host(),
-        console.status(f"merging {len(runs)} runs") as status,
+        console.status(f"merging {count_of(len(runs), 'run')}") as status,
     ):
         document = merge_runs(
             runs,

@@ -32,6 +32,7 @@ from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 from edgeflare.errors import UserError
 from edgeflare.models.run_host import describe_host
+from edgeflare.pages.facts import count_of
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
@@ -206,8 +207,8 @@ def replay_findings(
     seconds = time.monotonic() - begin
     written = conform_outcome(header, state, coverage, (), None, "models", seconds)
     warning = (
-        f"This is a replay of {len(found)} findings of a run on {document.device.name}: what it did"
-        " not try may fail as well."
+        f"This is a replay of {count_of(len(found), 'finding')} of a run on"
+        f" {document.device.name}: what it did not try may fail as well."
     )
     fails = (again for again in found if again.outcome in ("still", "otherwise"))
     written = msgspec.structs.replace(

@@ -20,6 +20,7 @@ from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Evaluator, Invocation, Signature
 from edgeflare.models.tflite import open_tflite
+from edgeflare.pages.facts import count_of
 from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels, accelerated
 
 REPEATS = 3
@@ -87,7 +88,7 @@ class ExecutionMode:
             if self.fallback and self.delegated is not None and self.total is not None:
                 fallback = f", fallback of {self.total - self.delegated} of {self.total} nodes"
             return f"{self.arm.value}, {self.kernels}{precision}{fallback}"
-        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        threads = count_of(self.threads, "thread")
         silent = " (nothing delegated)" if self.ran != self.kernels else ""
         return f"{self.arm.value}, {self.kernels}{silent}, {threads}"
 

@@ -18,7 +18,7 @@ from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
 from edgeflare.diagnose.verdict import STAGE_PLACES
-from edgeflare.pages.facts import in_words
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import Sentences, Table, listed, row_groups
 from edgeflare.pages.terminal import print_blocks
 
@@ -79,7 +79,7 @@ def print_explanations(
     said = ", ".join(f"{count} {name}" for name, count in counts)
     print_blocks(
         console,
-        Sentences([f"{len(explanations)} findings: {said}."] if others else []),
+        Sentences([f"{count_of(len(explanations), 'finding')}: {said}."] if others else []),
         Sentences(_verdict_summaries(explanations)),
         Sentences(_notes(explanations)),
         Sentences([f"Everything is in {where}."]),
@@ -119,7 +119,7 @@ def _notes(explanations: Sequence[Explanation]) -> list[str]:
             for explanation in explanations
         )
     of = {
-        note: f" ({_counted_findings(count)})" if count > 1 else ""
+        note: f" ({count_of(count, 'finding')})" if count > 1 else ""
         for note, count in counts.items()
     }
     return [f"note: {note}{of[note]}" for note, _ in counts.most_common() if note]
@@ -288,7 +288,7 @@ def _verdict_summaries(explanations: Sequence[Explanation]) -> list[str]:
     for ones in sorted(row_groups(explanations, _what_is_alike), key=len, reverse=True):
         verdict = ones[0].verdict
         blamed, sentence = _SENTENCES[verdict.name]
-        of = f" of {_counted_findings(len(ones))}" if len(explanations) > 1 else ""
+        of = f" of {count_of(len(ones), 'finding')}" if len(explanations) > 1 else ""
         which = _which(ones[0])
         said = _said_of_compression(ones) if verdict.name == "compression" else ""
         step = ones[0].next_step
@@ -297,11 +297,6 @@ def _verdict_summaries(explanations: Sequence[Explanation]) -> list[str]:
             f"{f' Next: {step}.' if step else ''}"
         )
     return lines
-
-
-def _counted_findings(count: int) -> str:
-    """Return how many findings, in words."""
-    return "1 finding" if count == 1 else f"{count} findings"
 
 
 def _which(explanation: Explanation) -> str | None:

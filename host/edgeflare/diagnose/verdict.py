@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from edgeflare.diagnose.compression_error import Grade
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, ExecutionMode, Vote
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Share
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
@@ -289,7 +290,7 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
             other.mode.threads != device.mode.threads
         )
         if threads and not other.agrees(device):
-            count = f"{other.mode.threads} thread{'' if other.mode.threads == 1 else 's'}"
+            count = count_of(other.mode.threads, "thread")
             does = "does as the twin" if other.agrees(twin) else "gives another answer"
             return "thread count", f"the device {does} with {count}"
     # What an accelerator's settings do is shown by experiments that change nothing else.

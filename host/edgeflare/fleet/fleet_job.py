@@ -16,6 +16,7 @@ from edgeflare.fleet.fleet_file import DevicePlace, FleetHosts
 from edgeflare.fleet.record.fleet_folder import FleetFolder
 from edgeflare.fleet.record.fleet_state import FleetRequest, FleetState
 from edgeflare.fleet.unit_runs import UnitRuns
+from edgeflare.pages.facts import count_of
 from edgeflare.record.folder import FolderKind
 from edgeflare.run.run_directory import RUN
 
@@ -227,7 +228,7 @@ def offered_line(job: FleetJob) -> str:
 
     """
     places = job.offered()
-    return f"{len(places)} devices of the class {job.classes[0]}, on {hosts_of(places)}"
+    return f"{count_of(len(places), 'device')} of the class {job.classes[0]}, on {hosts_of(places)}"
 
 
 def hosts_of(places: Sequence[DevicePlace]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.devices.provenance import Provenance
+from edgeflare.pages.facts import count_of
 from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.figures.device_figures import InvocationVariant, SeenOperators
 from edgeflare.run.run_document import RunDevice
@@ -103,8 +104,8 @@ def _faults(operators: SeenOperators) -> Iterator[str]:
 
 def _tried(operators: SeenOperators) -> str:
     return (
-        f"{operators.tried} of {operators.operators} operators tried by themselves,"
-        f" in {operators.models} models"
+        f"{operators.tried} of {count_of(operators.operators, 'operator')} tried by themselves,"
+        f" in {count_of(operators.models, 'model')}"
     )
 
 

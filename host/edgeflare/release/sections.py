@@ -130,7 +130,7 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
         return CheckSection(name="device", state="fail", sentence=words, command=command)
     odd = list(odd_of_devices(figures))
     layers = figures.layers
-    seen = f"{layers.layers} layers by themselves and" if layers else "the outputs of"
+    seen = f"{count_of(layers.layers, 'layer')} by themselves and" if layers else "the outputs of"
     inputs = sum(device.inputs for device in figures.drawn)
     own = sum(device.samples for device in figures.drawn)
     of_them = f", {own} of them pictures or sounds of the package" if own else ""

@@ -23,6 +23,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.shape_folding import asks_for_shapes
+from edgeflare.pages.facts import count_of
 from edgeflare.python_callable import is_callable
 from edgeflare.report.entry_words import input_words
 from edgeflare.run.derive_document import seeds_that_deviate
@@ -327,7 +328,7 @@ def _why_nothing(document: RunDocument) -> str:
     """Say why a run has nothing that could be tried again."""
     if document.unverified:
         return (
-            f"has {len(document.unverified)} findings that are not verified yet: go on with"
+            f"has {count_of(len(document.unverified), 'finding')} not verified yet: go on with"
             " `edgeflare search … --resume`"
         )
     if document.flaky:

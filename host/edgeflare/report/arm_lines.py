@@ -34,7 +34,7 @@ def arm_lines(document: RunDocument) -> list[tuple[str, str]]:
         ran = f"{what.runtime} {what.runtime_version}, {what.kernels} kernels"
         if what.total_nodes:
             ran += f", {taken_nodes(what)}"
-        ran += f", {what.threads} thread{'' if what.threads == 1 else 's'}"
+        ran += f", {count_of(what.threads, 'thread')}"
         name = f"device {numbers[device.name]}" if numbers else "device"
         arms.append((name, [compressed, _machine(device.name, what), ran]))
     return [(arm, "; ".join(filter(None, parts))) for arm, parts in arms]

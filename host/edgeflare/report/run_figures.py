@@ -356,8 +356,8 @@ def _tie_line(document: RunDocument, seeds: DeviationRate) -> Lines:
     return [
         (
             "seeds by a tie",
-            f"{whether} for the exit code: {seeds.tied or 0:,} of {seeds.inputs:,} seeds tie, and"
-            f" {right}",
+            f"{whether} for the exit code: {seeds.tied or 0:,} of"
+            f" {count_of(seeds.inputs, 'seed')} tie, and {right}",
         )
     ]
 

@@ -188,7 +188,7 @@ def _search_lead(document: RunDocument) -> str:
 def _replay_lead(document: RunDocument, replay: ReplayOutcome, named: Callable[[str], str]) -> str:
     """Return in a sentence what became of the inputs that were tried again."""
     now, count = deviating_now(document), tried(document)
-    again = f"{count:,} inputs that were tried again"
+    again = f"{count_of(count, 'input')} that were tried again"
     if count == 1:
         again = "1 input that was tried again"
     differ = f"{_arms(document)} {answer_words(document.pair).differ}"

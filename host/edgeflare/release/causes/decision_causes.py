@@ -155,7 +155,7 @@ def lost_accuracy(known: KnownToRules) -> Iterator[Cause]:
                 filter(
                     None,
                     (
-                        f"{changes.harmed} inputs harmed, {changes.helped} helped",
+                        f"{count_of(changes.harmed, 'input')} harmed, {changes.helped} helped",
                         f"most in {' and '.join(lost)}" if lost else "",
                         sensitive,
                     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.facts import in_words, number, shortened
+from edgeflare.pages.facts import count_of, in_words, number, shortened
 from edgeflare.pages.page_allowance import PageAllowance
 from edgeflare.report.entry_words import (
     answer_views,
@@ -246,7 +246,7 @@ def divergence_of(explanation: ExplanationView) -> _Divergence | None:
     begins = [place + 0.5 for place, layer in enumerate(layers) if layer.begins]
     # A layer whose difference has another scale has the shortest bar.
     real = "".join(f"M{n}.5 {HEIGHT}v-1" for n, layer in enumerate(layers) if layer.real)
-    along = f"Along {len(layers)} operator{'' if len(layers) == 1 else 's'}"
+    along = f"Along {count_of(len(layers), 'operator')}"
     return _Divergence(
         width=len(layers),
         up=_bars(kernel, -1) + real,

@@ -214,7 +214,7 @@ def _named(layer: LayerName) -> str:
 
 def _voter(vote: ExplainedVote) -> str:
     """Name what was asked: "device, builtin, 1 thread", or "device, gpu, fp16"."""
-    how = f"{vote.threads} thread{'' if vote.threads == 1 else 's'}"
+    how = count_of(vote.threads, "thread")
     if vote.precision:
         taken, total = vote.delegated_nodes, vote.total_nodes
         how = vote.precision
