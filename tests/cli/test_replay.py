@@ -14,6 +14,7 @@ import pytest
 from msgspec import structs
 
 from called_commands import EXAMPLE, call_here, completed, document_of, refused
+from edgeflare.pages.facts import count_of
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
@@ -299,7 +300,7 @@ def test_what_is_not_verified_yet_is_not_called_nothing(copied: Path) -> None:
     count = len(document_of(copied)["findings"])
     rewrite(copied, lambda one: one.update(unverified=one["findings"], findings=[]))
     assert refused("replay", copied) == (
-        f"{copied} has {count} findings that are not verified yet: go on with"
+        f"{copied} has {count_of(count, 'finding')} not verified yet: go on with"
         " `edgeflare search … --resume`"
     )
 
