@@ -47,6 +47,18 @@ def test_the_only_array_of_a_shape_is_the_input(tmp_path: Path) -> None:
     assert 'is given the array "a"' in found.notes[0]
 
 
+def test_bounds_of_whole_numbers_are_such_of_their_type(tmp_path: Path) -> None:
+    for ends, type_, bounds in (
+        ((-32768, 32767), np.int16, (-32768, 32767)),
+        ((12, 65535), np.uint16, (0, 65535)),
+        ((5, 5), np.int32, (5, 6)),
+        ((127, 127), np.int8, (126, 127)),
+    ):
+        values = np.resize(np.array(ends, type_), (4, 6))
+        table = (of_arrays(tmp_path, graph_of(ONE), x=values).settings.inputs or {})["x"]
+        assert (table["lowest"], table["highest"]) == bounds
+
+
 def test_of_several_arrays_of_a_shape_the_name_tells(tmp_path: Path) -> None:
     arrays = {"a": floats(5, 6), "b": floats(5, 6)}
     refused = of_arrays(tmp_path, graph_of(ONE), **arrays)

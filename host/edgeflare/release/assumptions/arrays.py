@@ -163,7 +163,7 @@ def _tables(
     largest = max(arrays, key=lambda name: arrays[name][0].size)
     together = [name for name in arrays if types[name] == types[largest]]
     searched = [*pictures][:1] or together
-    bounds = {} if pictures else _bounds([arrays[name] for name in together])
+    bounds = {} if pictures else _bounds([arrays[name] for name in together], types[largest])
     tables: dict[str, dict[str, JsonValue]] = {}
     about = Assumption()
     for name in arrays:
@@ -196,14 +196,24 @@ def _dtype(values: NDArray[Any]) -> str:
     return values.dtype.name if values.dtype.name in DTYPES else "int32"
 
 
-def _bounds(arrays: Sequence[NDArray[Any]]) -> dict[str, float]:
-    """Return the least and the largest value, rounded away from these; none where one is NaN."""
+def _bounds(arrays: Sequence[NDArray[Any]], dtype: str) -> dict[str, float]:
+    """Return the least and the largest value, rounded away from these; none where one is NaN.
+
+    Those of an integer type are whole numbers, and within it where the values are.
+    """
     lowest = min(float(array.min()) for array in arrays)
     highest = max(float(array.max()) for array in arrays)
     if not np.isfinite([lowest, highest]).all():
         return {}  # whoever loads them says so
     digit = 10.0 ** (floor(log10(max(abs(lowest), abs(highest), 1e-30))) - _DIGITS + 1)
+    digit = digit if dtype == "float32" else max(1.0, digit)
     low, high = floor(lowest / digit) * digit, ceil(highest / digit) * digit
     if low == high:
         high += digit
-    return {"lowest": float(f"{low:.6g}"), "highest": float(f"{high:.6g}")}
+    low, high = float(f"{low:.6g}"), float(f"{high:.6g}")
+    if dtype != "float32":
+        limits = np.iinfo(dtype)
+        low = max(low, min(float(limits.min), lowest))
+        high = min(high, max(float(limits.max), highest))
+        low -= low == high  # all are the largest number of the type
+    return {"lowest": low, "highest": high}
