@@ -76,6 +76,27 @@ def test_distances_are_what_their_names_say(
         assert one.distance(other) == pytest.approx(distance, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "first", "second"),
+    [("int32", 2**24, 2**24 + 1), ("float64", 1.0, 1.0 + 2**-40), ("float64", 1e300, 1.1e300)],
+)
+def test_values_that_float32_does_not_hold_are_told_apart(
+    dtype: str, first: float, second: float
+) -> None:
+    tensor = Tensor("values", (1, 1), dtype)
+    known = Regression(tolerance=abs(second - first) / 2)
+    decoder = kept_again(known, known.decoder(outputs(tensor)))
+    one, other = decoder.read(RawBatch(np.array([[first], [second]], dtype)))
+    assert one.distance(other) == abs(second - first)
+    assert one.differs(other)
+    target = decoder.target(np.array([second]))
+    assert target is not None
+    assert (one.differs(target), other.differs(target)) == (True, False)
+    (view,) = decoder.views({"twin": one, "device": other}, ("twin", "device"))
+    assert isinstance(view, RegressionView)
+    assert view.values["twin"] != view.values["device"]
+
+
 def test_points_are_compared_in_units_of_two_of_them() -> None:
     eyes = np.array([0, 0, 4, 3, 0, 10], np.float32)  # points 0 and 2 are 10 apart
     moved = eyes + np.array([3, 4, 0, 0, 0, 0], np.float32)

@@ -86,7 +86,8 @@ class ValueAnswer(Answer):
     `differs` says. There are no probabilities and no scores.
 
     Attributes:
-        values: (frames that count, values) float32; without meaning where the arm failed.
+        values: (frames that count, values) float32, or float64 of an output whose numbers float32
+            does not hold; without meaning where the arm failed.
         measure: how they are compared.
 
     """
@@ -96,7 +97,7 @@ class ValueAnswer(Answer):
     bordered: ClassVar[bool] = False
     truth_measure: ClassVar[str] = "distance to the target"
 
-    values: NDArray[np.float32] = field(kw_only=True)
+    values: NDArray[np.float32 | np.float64] = field(kw_only=True)
     measure: Measure = field(kw_only=True)
 
     def differs(self, other: Answer) -> bool:
@@ -196,7 +197,7 @@ class ValueDecoder(Decoder):
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the values of each row."""
         values = output_values(batch, self.outputs, self.at)
-        frames = self.measure.counted(self.frames.values(values.real)).astype(np.float32)
+        frames = self.measure.counted(self.frames.values(values.real)).astype(self._held)
         for at, frame in enumerate(frames):
             failure = values.failures.get(at)
             yield ValueAnswer(
@@ -230,7 +231,7 @@ class ValueDecoder(Decoder):
         real = self.measure.counted(real) if has_all else real
         every = np.broadcast_to(real, (count, coordinates))
         with np.errstate(over="ignore"):
-            values = self.frames.values(every[None])[0].astype(np.float32)
+            values = self.frames.values(every[None])[0].astype(self._held)
         if np.isinf(values).any():
             raise UserError("a value is infinite, expected real numbers, and NaN for no target")
         if np.isnan(values).any():
@@ -249,7 +250,7 @@ class ValueDecoder(Decoder):
             first, second = (given[arm] for arm in compared)
             distance = float(f"{first.distance(second):.9g}")
             frame = first.worst_frame(second)
-            change = np.abs(first.values[frame] - second.values[frame])
+            change = np.abs(np.subtract(first.values[frame], second.values[frame], dtype=np.float64))
         places = np.sort(np.argsort(-change, kind="stable")[:MOST_SHOWN_VALUES])
         view = RegressionView(
             head=self.frames.frame_name(frame),
@@ -268,8 +269,13 @@ class ValueDecoder(Decoder):
         )
         return (view,)
 
+    @property
+    def _held(self) -> np.dtype[np.float32 | np.float64]:
+        """The type in which values are compared: it holds every number of the output's type."""
+        return np.result_type(self.tensor.dtype, np.float32)
+
     def _shown_points(
-        self, known: Mapping[str, NDArray[np.float32]], compared: tuple[str, str]
+        self, known: Mapping[str, NDArray[np.float32 | np.float64]], compared: tuple[str, str]
     ) -> tuple[ShownPoint, ...]:
         """Return points with their distances, and with places where they lie in the picture.
 
@@ -312,9 +318,10 @@ class ValueDecoder(Decoder):
         return first if values.size <= MOST_SHOWN else f"{first}, … ({values.size} values)"
 
 
-def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
-    """Return values with the digits that a float32 has."""
-    return tuple(float(f"{value:.7g}") for value in values.tolist())
+def _rounded(values: NDArray[np.float32 | np.float64]) -> tuple[float, ...]:
+    """Return values with the digits that their type has."""
+    digits = 7 if values.dtype == np.float32 else 16
+    return tuple(float(f"{value:.{digits}g}") for value in values.tolist())
 
 
 Values = NDArray[np.float64]
