@@ -182,6 +182,34 @@ def test_each_of_several_outputs_is_read_by_the_operator_that_makes_it() -> None
     assert meanings() == ["logits", "logits"]
 
 
+def detected(rows: NDArray[np.float32], *makers: OutputMaker) -> str:
+    """Return what a model of an unknown graph is read to hold, given the compressed model's."""
+    model = ModelOutputs(
+        "model.py:scores",
+        (FLOAT,),
+        frozenset(),
+        0,
+        (),
+        lambda _: RawBatch(rows),
+        compressed_makers=lambda: makers,
+    )
+    return Classification().decoder(model).meaning
+
+
+def test_an_original_gives_independent_probabilities_where_the_compressed_model_does() -> None:
+    """Nothing but the compressed file tells sigmoids of an ONNX or Python original from logits."""
+    sigmoids = np.array([[0.9, 0.8, 0.1, 0.2], [0.7, 0.1, 0.3, 1.0]], np.float32)
+    assert detected(sigmoids, OutputMaker(3, "LOGISTIC", 0)) == "probabilities"
+    assert detected(4 * sigmoids, OutputMaker(3, "LOGISTIC", 0)) == "logits"
+    assert detected(sigmoids, OutputMaker(3, "FULLY_CONNECTED", 0)) == "logits"
+
+
+def test_a_seed_without_an_answer_tells_nothing_of_outputs() -> None:
+    rows = softmax(np.random.default_rng(0).normal(size=(8, 4))).astype(np.float32)
+    rows[3, 1] = np.nan
+    assert detected(rows) == "probabilities"
+
+
 COLOR, SIZE = Tensor("color", (1, 3), "int8", 0.5, 1), Tensor("size", (1, 2), "float32")
 ROW = (SIZE, COLOR)
 HEADS = Classification(outputs="logits", heads=("color", "StatefulPartitionedCall:1|1x2"))

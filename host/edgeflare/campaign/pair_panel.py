@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from edgeflare.campaign.panel import ArmModel, Panel
@@ -38,6 +39,7 @@ from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
+from edgeflare.models.tflite import output_makers
 from edgeflare.run.plan import Plan
 from edgeflare_protos.kernel_sets import Kernels, TFLiteKernels
 
@@ -316,6 +318,7 @@ def host_arm(
         before=before,
         picture_sizes=inputs.picture_sizes,
         makers=model.makers if evaluator is model else tuple,
+        compressed_makers=tuple if model.operators else partial(output_makers, pair.compressed),
     )
     if before is not None and before.outputs == described.outputs:
         return read_by(before)

@@ -58,6 +58,8 @@ class ModelOutputs:
         picture_sizes: (height, width) of each input that is a picture, or may be one.
         makers: returns of each tensor of a row the operator that it is from, None where there is
             none; nothing where the graph is not known.
+        compressed_makers: of an original whose graph is not known, returns of each output of the
+            pair's compressed model the operator that it is from; nothing elsewhere.
 
     """
 
@@ -71,6 +73,7 @@ class ModelOutputs:
     before: Decoder | None = None
     picture_sizes: tuple[tuple[int, int], ...] = ()
     makers: Callable[[], tuple[OutputMaker | None, ...]] = tuple
+    compressed_makers: Callable[[], tuple[OutputMaker | None, ...]] = tuple
 
 
 def target_name(target: NDArray[np.generic]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import structs
@@ -21,7 +21,7 @@ from edgeflare.core.joint_answer import (
     split_decision,
 )
 from edgeflare.core.task import Decoder, ModelOutputs, Task
-from edgeflare.core.tensor import RawBatch, Tensor, dequantize
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.views import AnswerView
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.classes import ClassesView, classes_view
@@ -320,11 +320,7 @@ class Classification(Task):
         """Return what an output holds, by the answers to a sample of the seeds."""
         if sample is None:
             return "probabilities" if self._outputs == "probabilities" else "logits"
-        raw = output_values(sample, model.outputs, at).raw
-        good = [i for i in range(len(raw)) if i not in sample.failures]
-        tensor = one_frame(model.outputs[at], model.frames)
-        rows = raw[good].reshape(-1, *tensor.shape) if model.frames else raw[good]
-        return detect_outputs(tensor, operators_of(model, at), rows)
+        return meaning_on_sample(model, sample, at)
 
 
 def class_decoder(decoder: Decoder) -> ClassDecoder:
@@ -342,7 +338,23 @@ def class_decoder(decoder: Decoder) -> ClassDecoder:
     return decoder
 
 
-def operators_of(model: ModelOutputs, at: int) -> tuple[str, ...]:
+def meaning_on_sample(model: ModelOutputs, sample: RawBatch, at: int) -> Outputs:
+    """Return what an output holds along its last axis, by the answers to a sample of the seeds.
+
+    Of an original whose graph is not known, numbers from 0 to 1 are probabilities where an output
+    of the compressed model is from SOFTMAX or LOGISTIC: independent ones do not sum to 1.
+    """
+    tensor = model.outputs[at]
+    _, real, failures = output_values(sample, model.outputs, at)
+    good = np.delete(real, sorted(failures), axis=0).reshape(-1, tensor.shape[-1])
+    found = detect_outputs(tensor, _operators_of(model, at), good)
+    if found == "probabilities" or not good.size or good.min() < 0.0 or good.max() > 1.0:
+        return found
+    theirs = {maker.name for maker in model.compressed_makers() if maker is not None}
+    return "probabilities" if theirs & _GIVES_PROBABILITIES else "logits"
+
+
+def _operators_of(model: ModelOutputs, at: int) -> tuple[str, ...]:
     """Return names of operators that end in the one that makes an output; none where unknown."""
     makers = model.makers()
     maker = makers[at] if at < len(makers) else None
@@ -353,7 +365,7 @@ def operators_of(model: ModelOutputs, at: int) -> tuple[str, ...]:
 
 
 def detect_outputs(
-    tensor: Tensor, operators: Sequence[str] = (), raw: NDArray[np.generic] | None = None
+    tensor: Tensor, operators: Sequence[str] = (), real: NDArray[np.floating[Any]] | None = None
 ) -> Outputs:
     """Return whether a model's outputs are logits or probabilities.
 
@@ -365,7 +377,7 @@ def detect_outputs(
     Args:
         tensor: the model's output.
         operators: names of the graph's operators in execution order; empty where unknown.
-        raw: (batch, classes), the raw outputs on the seeds, without failed ones.
+        real: (batch, classes), the outputs on the seeds, dequantized, without failed ones.
 
     """
     named = [name for name in operators if name not in _AFTER_SOFTMAX]
@@ -374,9 +386,8 @@ def detect_outputs(
     lowest = -128 if tensor.dtype == "int8" else 0
     if tensor.scale == 1 / 256 and tensor.zero_point == lowest:
         return "probabilities"
-    if raw is None or not raw.size:
+    if real is None or not real.size:
         return "logits"
-    real = dequantize(raw.reshape(len(raw), -1), tensor)
     tolerance = 0.001 + min(0.1, real.shape[1] / 512)
     sums_to_one = (np.abs(real.sum(axis=1) - 1.0) <= tolerance).all()
     return "probabilities" if (real >= 0.0).all() and sums_to_one else "logits"

@@ -15,12 +15,7 @@ from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task, target
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.texts import TranscriptView
-from edgeflare.tasks.classification import (
-    Outputs,
-    detect_outputs,
-    least_probability,
-    operators_of,
-)
+from edgeflare.tasks.classification import Outputs, least_probability, meaning_on_sample
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, output_values
 from edgeflare.tasks.transcript.transcript_answer import TextLattice, TranscriptAnswer
 from edgeflare.tasks.transcript.transcript_symbols import Spelling, TranscriptSymbols
@@ -235,11 +230,7 @@ class Transcript(Task):
         if self._outputs != "auto":
             return self._outputs
         sample = model.sample(_SEEDS_FOR_DETECTION)
-        raw = output_values(sample, model.outputs, at).raw
-        good = [row for row in range(len(raw)) if row not in sample.failures]
-        symbols = model.outputs[at].shape[-1]
-        rows = raw[good].reshape(-1, symbols)
-        return detect_outputs(model.outputs[at], operators_of(model, at), rows)
+        return meaning_on_sample(model, sample, at)
 
 
 def _steps(tensor: Tensor) -> int:
