@@ -250,7 +250,7 @@ class ValueDecoder(Decoder):
             first, second = (given[arm] for arm in compared)
             distance = float(f"{first.distance(second):.9g}")
             frame = first.worst_frame(second)
-            change = np.abs(np.subtract(first.values[frame], second.values[frame], dtype=np.float64))
+            change = np.abs(first.values[frame].astype(np.float64) - second.values[frame])
         places = np.sort(np.argsort(-change, kind="stable")[:MOST_SHOWN_VALUES])
         view = RegressionView(
             head=self.frames.frame_name(frame),
