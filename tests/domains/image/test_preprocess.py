@@ -200,6 +200,18 @@ def test_an_integer_input_without_quantization_takes_the_rounded_values() -> Non
     np.testing.assert_array_equal(ImageEncoder(preset("raw"), tensor).encode(images), images)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "uint32", "int64", "uint64", "bool"])
+@pytest.mark.parametrize("name", ["raw", "imagenet"])
+def test_inputs_of_types_that_opencv_does_not_know_are_encoded_likewise(
+    dtype: str, name: str
+) -> None:
+    images = np.arange(24, dtype=np.uint8).reshape(1, 2, 4, 3) * 10
+    made = ImageEncoder(preset(name), Tensor("image", (1, 2, 4, 3), dtype)).encode(images)
+    real = ImageEncoder(preset(name), Tensor("image", (1, 2, 4, 3), "float32")).encode(images)
+    assert made.dtype == dtype
+    np.testing.assert_array_equal(made, quantize(real, Tensor("image", (1, 2, 4, 3), dtype)))
+
+
 def test_an_input_without_a_channel_dimension_takes_gray_images() -> None:
     encoder = ImageEncoder(Preprocess(), Tensor("image", (1, 2, 3), "float32"))
     assert encoder.encode(np.full((4, 2, 3, 1), 255, np.uint8)).shape == (4, 2, 3)

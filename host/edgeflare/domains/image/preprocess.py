@@ -196,6 +196,10 @@ def preset(name: str) -> Preprocess:
     return PRESETS[name]
 
 
+_OPENCV_TYPES = ("float32", "float64", "int8", "uint8", "int16", "uint16", "int32")
+"""Types of tables that every version of OpenCV reads; it takes int64 for int32."""
+
+
 class ImageEncoder:
     """Encodes images as a model's input, by one table look-up for each pixel."""
 
@@ -216,7 +220,6 @@ class ImageEncoder:
         self._order = None if as_they_are else [2, 1, 0, 3][:channels]
         self._slope = np.broadcast_to(1.0 / (preprocess.scale * np.array(preprocess.std)), channels)
         uniform = bool((table == table[:, :1]).all())
-        # cv2.LUT is 2 to 3 times as fast as numpy.take, most of all with a single table.
         self._row = (self._shape[1] * channels,) if uniform else self._shape[1:]
         self._table = (table[:, 0] if uniform else table).reshape(1, 256, -1).copy()
 
@@ -256,8 +259,16 @@ class ImageEncoder:
         if not batch:
             return np.empty((0, *self.tensor.shape[1:]), self.tensor.dtype)
         rows = np.ascontiguousarray(images).reshape(batch * self._shape[0], *self._row)
-        encoded = cv2.LUT(rows, self._table).reshape(batch, *self._shape)
+        encoded = self._looked_up(rows).reshape(batch, *self._shape)
         return self._held.arranged(encoded).reshape(batch, *self.tensor.shape[1:])
+
+    def _looked_up(self, rows: NDArray[np.uint8]) -> NDArray[np.generic]:
+        """Return the inputs of pixels: of rows without channels, or with all of them."""
+        if self.tensor.dtype in _OPENCV_TYPES:  # 2 to 3 times as fast as numpy
+            return cv2.LUT(rows, self._table)
+        (table,) = self._table
+        channels = table.shape[1]
+        return np.asarray(table[rows, 0 if channels == 1 else np.arange(channels)])
 
     def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a gradient by pixels; see `DifferentiableEncoder`."""
