@@ -122,6 +122,14 @@ def test_reconstruction_is_the_mean_squared_difference_from_the_input() -> None:
         task.decoder(model(given_, replace(made, shape=(1, 5)), inputs=1))
 
 
+def test_a_reconstruction_in_another_order_is_refused() -> None:
+    task = Threshold(threshold=0.25, spread=1.0, score="reconstruction")
+    first, last = Tensor("y", (1, 3, 4, 5), "float32"), Tensor("x", (1, 4, 5, 3), "float32")
+    with pytest.raises(UserError, match="in another order, such as channels first and last"):
+        task.decoder(model(last, first, inputs=1))
+    assert task.decoder(model(last, replace(first, shape=(1, 60)), inputs=1)).at == 1
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [

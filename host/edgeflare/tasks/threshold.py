@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
-from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor import RawBatch, Tensor, in_one_order
 from edgeflare.errors import UserError
 from edgeflare.pages.answers.scores import ThresholdView
 from edgeflare.tasks.classification import softmax
@@ -324,9 +324,16 @@ class Threshold(Task):
             for source in range(model.inputs)
             if sizes[at] == sizes[source]
         ]
-        if len(pairs) == 1:
-            return pairs[0]
         tensors = [one_frame(tensor, model.frames) for tensor in model.outputs]
+        if len(pairs) == 1:
+            ((at, source),) = pairs
+            if not in_one_order(tensors[at].shape, tensors[source].shape):
+                raise UserError(
+                    f"{model.name}: output {listed([tensors[at]])} has the values of the input"
+                    f" {listed([tensors[source]])} in another order, such as channels first and"
+                    " last: convert the model so that both have one shape"
+                )
+            return at, source
         raise UserError(
             f"{model.name}: score is 'reconstruction', and {len(pairs)} outputs have the size of an"
             f" input: inputs {listed(tensors[: model.inputs])}; outputs "
