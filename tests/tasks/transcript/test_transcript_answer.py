@@ -173,6 +173,11 @@ def test_the_text_of_a_target_is_right_word_for_word() -> None:
         decoder.target(np.array([1, 2]))
 
 
+def test_spaces_between_words_of_one_letter_are_no_words() -> None:
+    assert TranscriptSymbols(("1", "2", ""), "", 2).words_of("1 2\n") == ("1", "2")
+    assert TranscriptSymbols(("1", " ", ""), "", 2).words_of("1 1") == ("1", " ", "1")
+
+
 SYMBOLS = {
     "ctc, each symbol a word": TranscriptSymbols(("a", "b", ""), "", 2),
     "ctc, words of symbols": TranscriptSymbols(("", "a", " "), " ", 0),

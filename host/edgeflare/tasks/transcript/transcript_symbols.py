@@ -87,5 +87,5 @@ class TranscriptSymbols:
     def words_of(self, text: str) -> tuple[str, ...]:
         """Return the words of a text, between which there are separators or spaces."""
         if not self.shown_separator:
-            return tuple(text)
+            return tuple(text if " " in self.names else "".join(text.split()))
         return tuple(text.replace(self.shown_separator, " ").split())
