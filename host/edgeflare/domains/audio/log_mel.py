@@ -117,7 +117,7 @@ class LogMel:
     def shape(self, samples: int) -> tuple[int, int]:
         """Return the shape of the features of one sound: (frames, bands)."""
         if self.framing == "centered":
-            return 1 + samples // self.frame_step, self.bands
+            return 1 + (samples - self.fft_length % 2) // self.frame_step, self.bands
         if samples < self.frame_length:
             raise UserError(
                 f"front end: sounds have {samples} samples, fewer than a frame of "
@@ -152,7 +152,7 @@ class LogMel:
         magnitudes = np.abs(np.fft.rfft(framed, self.fft_length))
         energies = magnitudes**self.power @ _mel_filterbank(
             self.filters,
-            magnitudes.shape[1],
+            self.fft_length,
             self.sample_rate,
             self.bands,
             self.lowest_hz,
@@ -195,16 +195,22 @@ def hann(length: int) -> Real:
 
 @cache
 def _mel_filterbank(
-    filters: _Filters, bins: int, sample_rate: int, bands: int, lowest_hz: float, highest_hz: float
+    filters: _Filters,
+    fft_length: int,
+    sample_rate: int,
+    bands: int,
+    lowest_hz: float,
+    highest_hz: float,
 ) -> Real:
     """Return the weight of each bin of a spectrum in each mel band.
 
     Args:
         filters: "htk": edges at even steps of 1127 ln(1 + f / 700), sides that are straight on that
-            scale, height 1, and no weight for the mean (`tf.signal.linear_to_mel_weight_matrix`).
+            scale, height 1, and no weight for the mean (`tf.signal.linear_to_mel_weight_matrix`,
+            which has the last bin at half the sample rate whatever the length).
             "slaney": edges at even steps of Slaney's scale, sides that are straight in hertz, area
             1 (`librosa.filters.mel`).
-        bins: bins of a spectrum from 0 Hz to half the sample rate, both included.
+        fft_length: number of samples of which a spectrum is.
         sample_rate: sample rate in Hz.
         bands: how many.
         lowest_hz: where the first band begins.
@@ -214,15 +220,17 @@ def _mel_filterbank(
         (bins, bands), which cannot be written to.
 
     """
-    hertz = np.linspace(0.0, sample_rate / 2.0, bins)
+    last = fft_length // 2
+    last_hz = sample_rate / 2.0 if filters == "htk" else sample_rate * last / fft_length
+    hertz = np.linspace(0.0, last_hz, last + 1)
     if filters == "htk":
-        first, last = _htk_mel(np.array([lowest_hz, highest_hz]))
-        edges = np.linspace(first, last, bands + 2)
+        begin, end = _htk_mel(np.array([lowest_hz, highest_hz]))
+        edges = np.linspace(begin, end, bands + 2)
         weights = _triangles(_htk_mel(hertz), edges)
         weights[0] = 0.0
     else:
-        first, last = _slaney_mel(np.array([lowest_hz, highest_hz]))
-        edges = _slaney_hertz(np.linspace(first, last, bands + 2))
+        begin, end = _slaney_mel(np.array([lowest_hz, highest_hz]))
+        edges = _slaney_hertz(np.linspace(begin, end, bands + 2))
         weights = _triangles(hertz, edges) * (2.0 / (edges[2:] - edges[:-2]))
     weights.flags.writeable = False
     return weights
