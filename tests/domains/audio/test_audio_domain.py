@@ -180,6 +180,20 @@ def test_a_sound_at_full_scale_has_a_peak_of_one_and_silence_stays_silent(
     np.testing.assert_allclose(made[2] * (np.abs(each).max() or 1.0), each, rtol=1e-6)
 
 
+def test_whole_numbers_without_a_scale_are_samples_as_they_are() -> None:
+    wave = np.array([[-32_768, -3, 0, 1, 32_767]], np.int16)
+    for dtype in ("int16", "int32", "int64"):
+        made = AudioDomain().encoder(Tensor("x", (1, 5), dtype)).encode(wave)
+        assert made.dtype == dtype
+        assert made.tolist() == wave.tolist()
+    scaled = AudioDomain().encoder(Tensor("x", (1, 5), "int16", 2**-15)).encode(wave)
+    assert scaled.tolist() == wave.tolist()
+    with pytest.raises(UserError, match="takes int8 without a scale, which holds no samples"):
+        AudioDomain().encoder(Tensor("x", (1, 5), "int8"))
+    with pytest.raises(UserError, match='remove normalize = "peak"'):
+        AudioDomain(normalize="peak").encoder(Tensor("x", (1, 5), "int16"))
+
+
 @given(
     wave=st.integers(0, 30).flatmap(lambda n: arrays(np.int16, (n,))), samples=st.integers(1, 30)
 )

@@ -39,12 +39,16 @@ _FULL_SCALE = np.float32(32_768.0)
 """What samples are divided by where there is no front end."""
 
 Normalize = Literal["none", "peak"]
-"""What the samples of a sound are divided by where there is no front end: 32,768; or the largest
-magnitude among them ("peak"), so that it becomes 1, and silence stays silence."""
+"""What the samples of a sound are divided by where there is no front end: 32,768, or nothing for an
+input of whole numbers without a scale; or the largest magnitude among them ("peak"), so that it
+becomes 1, and silence stays silence."""
 
 WindowSource = Literal["features", "samples"]
 """What windows are cut out of: the features that the front end makes of a whole sound; or its
 samples, and the front end is given each window by itself."""
+
+_HOLDING_SAMPLES = ("int16", "int32", "int64")
+"""Types of inputs without a scale that are given samples as they are: others do not hold them."""
 
 _AudioFingerprint = NDArray[np.int16]
 """The energy of each cell, in whole dB: (`_TIMES` * `_BANDS`,)."""
@@ -229,6 +233,8 @@ class AudioDomain(Domain):
                 + ("" if front_end is None else " and the settings of the front end")
                 + self._windows_line(takes, makes)
             )
+        if front_end is None and _takes_whole_numbers(tensor):
+            self._require_samples_held(tensor, model)
         made, taken = map(without_ones, (makes, tensor.shape))
         if made != taken and sorted(made) == sorted(taken):
             raise UserError(
@@ -237,6 +243,20 @@ class AudioDomain(Domain):
                 " end that gives them in the model's order"
             )
         return (samples,)
+
+    def _require_samples_held(self, tensor: Tensor, model: str) -> None:
+        """Refuse an input of whole numbers without a scale that does not hold samples."""
+        if tensor.dtype not in _HOLDING_SAMPLES:
+            raise UserError(
+                f"{model}: input {tensor.name!r} takes {tensor.dtype} without a scale, which holds"
+                f" no samples of 16 bits: convert the model so that it takes float32, int16 or"
+                " quantized values, or name a front end"
+            )
+        if self._normalize == "peak":
+            raise UserError(
+                f"{model}: input {tensor.name!r} takes {tensor.dtype} without a scale, which is"
+                ' given samples as they are: remove normalize = "peak"'
+            )
 
     def _windows_line(self, takes: int, makes: tuple[int, ...]) -> str:
         """Return the line that makes a model's input of a part of a sound; empty for no part."""
@@ -374,6 +394,11 @@ def audio_fingerprint(wave: NDArray[np.int16]) -> _AudioFingerprint:
     return decibels.ravel()
 
 
+def _takes_whole_numbers(tensor: Tensor) -> bool:
+    """Whether an input is given numbers rounded to whole ones, as they are."""
+    return not tensor.scale and not tensor.dtype.startswith("float")
+
+
 def _of_window(tensor: Tensor) -> Tensor:
     """Return an input, (windows, *shape), as it is of one window."""
     return replace(tensor, shape=tensor.shape[1:])
@@ -437,7 +462,7 @@ class _SoundEncoder:
         rounding: Rounding,
         normalize: Normalize,
     ) -> None:
-        """Take a front end, or None where the model takes samples of -1 to 1."""
+        """Take a front end, or None where the model takes samples."""
         self._front_end, self._tensor = front_end, tensor
         self._rounding: Rounding = rounding
         self._normalize: Normalize = normalize
@@ -461,6 +486,8 @@ class _SoundEncoder:
             features = self._front_end.features(inputs)
         elif self._normalize == "peak":
             features = at_full_scale(inputs)
+        elif _takes_whole_numbers(self._tensor):
+            features = inputs.astype(np.float32)
         else:
             features = inputs.astype(np.float32) / _FULL_SCALE
         if features.size != len(inputs) * prod(self._row):

@@ -119,7 +119,9 @@ def assumed_sounds(
     shape = without_ones(tensor.shape)
     if len(shape) == 1 and shape[0] >= _LEAST_SAMPLES and not framewise:
         (takes,) = shape
-        notes = [f"the model takes {takes} samples of a sound at {rate} Hz, from -1 to 1"]
+        real = tensor.scales or tensor.dtype.startswith("float")
+        held = "from -1 to 1" if real else "whole numbers of 16 bits"
+        notes = [f"the model takes {takes} samples of a sound at {rate} Hz, {held}"]
         table |= {"sample_rate": rate, "fit": "pad-and-cut"}
         notes.append("shorter sounds are filled up with silence, and longer ones are cut off")
         return Assumption(Settings(inputs={name: table}), tuple(notes))
