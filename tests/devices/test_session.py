@@ -31,7 +31,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare_agent.runtime import offered_kernel_sets
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.limits import CHUNK_BYTES
-from graph_writer import write_state_model
+from graph_writer import GraphWriter, write_state_model
 from processes import kill, workers
 from tampering import COMPRESSED, example_input, run, whole
 
@@ -76,6 +76,16 @@ def test_a_clip_on_a_device_is_answered_as_on_the_host(device: Device, tmp_path:
             answer = session.submit(clips).result(200)
     assert not answer.failures
     assert np.array_equal(answer.outputs, expected)
+
+
+def test_a_model_whose_tensors_are_all_empty_runs(device: Device, tmp_path: Path) -> None:
+    graph = GraphWriter()
+    x, y = (graph.tensor(name, (1, 0), "FLOAT32") for name in "xy")
+    graph.operator("LOGISTIC", [x], [y])
+    with closing(device.open(graph.save(tmp_path / "empty.tflite", [x], [y]))) as session:
+        answer = session.submit(np.empty((3, 0), np.float32)).result(200)
+    assert answer.outputs.shape == (3, 0)
+    assert not answer.failures
 
 
 def test_several_inputs_of_unlike_types(device: Device, two_input_model: Path) -> None:

@@ -152,11 +152,12 @@ class DeviceSession:
         self.operators = tuple(opened.operators)
         input_bytes = sum(map(tensor_bytes, self._signature.inputs))
         output_bytes = sum(map(tensor_bytes, self._signature.outputs))
-        self._max_batch = min(MOST_INPUTS, self._payload_limit // max(input_bytes, output_bytes))
+        largest = max(input_bytes, output_bytes, 1)  # all tensors may be empty
+        self._max_batch = min(MOST_INPUTS, self._payload_limit // largest)
         if not self._max_batch:
             raise UserError(
-                f"{self._model_path}: one input or output takes {max(input_bytes, output_bytes)}"
-                f" bytes, more than the {self._payload_limit} that one message carries: give a"
+                f"{self._model_path}: one input or output takes {largest} bytes,"
+                f" more than the {self._payload_limit} that one message carries: give a"
                 " smaller model, or fewer frames"
             )
         self._stream = InferenceStream(
