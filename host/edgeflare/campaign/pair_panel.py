@@ -28,6 +28,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.compressed_model import (
     CompressedModel,
     OperatorMissing,
+    compressed_makers,
     open_compressed,
     open_member,
 )
@@ -39,7 +40,6 @@ from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.shape_folding import with_shapes_folded
-from edgeflare.models.tflite import output_makers
 from edgeflare.run.plan import Plan
 from edgeflare_protos.kernel_sets import Kernels, TFLiteKernels
 
@@ -318,7 +318,7 @@ def host_arm(
         before=before,
         picture_sizes=inputs.picture_sizes,
         makers=model.makers if evaluator is model else tuple,
-        compressed_makers=tuple if model.operators else partial(output_makers, pair.compressed),
+        compressed_makers=tuple if model.operators else partial(compressed_makers, pair),
     )
     if before is not None and before.outputs == described.outputs:
         return read_by(before)

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.core.task import OutputMaker
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError, suggestion
 from edgeflare.models.agent_code import link_packages
@@ -42,6 +43,7 @@ __all__ = [
     "CompressedModel",
     "OperatorMissing",
     "compressed_bytes",
+    "compressed_makers",
     "open_compressed",
     "open_compressed_for",
     "open_in_other_runtime",
@@ -111,6 +113,12 @@ def compressed_bytes(pair: Pair) -> int:
     """Return the size of its file."""
     check_model_file(pair.compressed)
     return pair.compressed.stat().st_size
+
+
+def compressed_makers(pair: Pair) -> tuple[OutputMaker | None, ...]:
+    """Return of each output of the compressed model's first graph the operator that it is from."""
+    graph = Graph(read_model_file(pair.compressed), str(pair.compressed))
+    return tuple(map(graph.origin, graph.outputs))
 
 
 def read_ensemble(text: str | None) -> tuple[tuple[TFLiteKernels, ...], tuple[str, ...]]:

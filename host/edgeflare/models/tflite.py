@@ -194,12 +194,6 @@ class TFLiteModel:
         return RawBatch(outputs, failures, batch.busy_seconds, details)
 
 
-def output_makers(path: Path) -> tuple[OutputMaker | None, ...]:
-    """Return of each output of a file's first graph the operator that it is from."""
-    graph = Graph(read_model_file(path), str(path))
-    return tuple(map(graph.origin, graph.outputs))
-
-
 def _tensors(specs: Sequence[TensorSpec]) -> tuple[Tensor, ...]:
     return tuple(
         Tensor(spec.name, tuple(spec.shape), spec.dtype, spec.scale, spec.zero_point)
