@@ -144,6 +144,14 @@ def checked_row(db: Database, made: type[Made], values: Iterable[Any]) -> Made:
         raise DamagedDatabaseError(db.path, f"{made.__name__}: {error}") from None
 
 
+def row_values(row: Any) -> tuple[Any, ...]:
+    """Return the values of a row, a dataclass, in the order of its fields.
+
+    `dataclasses.astuple` copies each of them, which takes longer than to write them.
+    """
+    return tuple([getattr(row, name) for name in row.__dataclass_fields__])
+
+
 class NotedReadings(TypedDict):
     """What was seen of a device."""
 

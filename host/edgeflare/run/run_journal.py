@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import astuple
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -34,6 +33,7 @@ from edgeflare.run.journal_rows import (
     TriggerRow,
     checked_about,
     checked_row,
+    row_values,
 )
 from edgeflare.run.reliable_answers import (
     DroppedAnswers,
@@ -192,7 +192,7 @@ class RunJournal(Journal):
 
     def end_chain(self, row: ChainRow) -> None:
         """Record the end of a chain, in place of its steps."""
-        *spent, gradients, translated = astuple(row)
+        *spent, gradients, translated = row_values(row)
         self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", spent)
         if gradients or translated:
             self._db.execute(WHITE_BOX_TABLE)
@@ -204,7 +204,7 @@ class RunJournal(Journal):
 
     def write_trigger(self, row: TriggerRow) -> None:
         """Record a stored triggering input."""
-        *fields, nearness_db = astuple(row)
+        *fields, nearness_db = row_values(row)
         self._db.execute(
             "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [json.dumps(value) if isinstance(value, tuple) else value for value in fields],
@@ -220,7 +220,8 @@ class RunJournal(Journal):
 
         What was verified of it before counts no more.
         """
-        fields, steps = astuple(row)[:12], astuple(row)[12:]
+        values = row_values(row)
+        fields, steps = values[:12], values[12:]
         self._db.execute(
             "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields
         )

@@ -7,12 +7,12 @@ alone. The tables are made with the first row.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edgeflare.core.goal import Kind
 from edgeflare.record.database import Database
-from edgeflare.run.journal_rows import Amount, Count, checked_row
+from edgeflare.run.journal_rows import Amount, Count, checked_row, row_values
 
 _HOST = """
 CREATE TABLE IF NOT EXISTS survey_host (
@@ -132,12 +132,12 @@ class SurveyRows:
     def write_host(self, rows: Iterable[HostRow]) -> None:
         """Record what the host's arms said; inside a transaction."""
         self._db.execute(_HOST)
-        self._write("survey_host", [astuple(row) for row in rows])
+        self._write("survey_host", [row_values(row) for row in rows])
 
     def write_device(self, rows: Iterable[DeviceRow]) -> None:
         """Record what the device said; inside a transaction."""
         self._db.execute(_DEVICE)
-        self._write("survey_device", [astuple(row) for row in rows])
+        self._write("survey_device", [row_values(row) for row in rows])
 
     def drop_device(self, items: Iterable[int]) -> None:
         """Drop what the device said about some items; inside a transaction."""
