@@ -108,7 +108,7 @@ class LaboratorySurvey:
             asked={SURVEY_KEY: plain_json(plan)},
             require=lambda journal: require_same_survey(journal, plan, self.items),
             strategy=STRATEGY,
-            **options,
+            **{"chains": 64, **options},  # for batches of sixteen, the first of a real survey
         )
 
     def _rare(
