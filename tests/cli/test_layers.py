@@ -102,6 +102,19 @@ def test_a_table_that_is_stopped_is_that_of_the_inputs_until_then(
     assert load_layers(tmp_path / "out" / "layers.json").inputs == 2
 
 
+def test_ctrl_c_ends_the_wait_for_what_is_opened(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def waiting(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it went on to wait")
+
+    monkeypatch.setattr(layer_table, "open_layers", waiting)
+    said = call_here("layers", EXAMPLE, *FEW, "--out", tmp_path / "out")
+    assert said.code == 130
+    assert "stopped by SIGTERM" in said.err
+
+
 def test_a_device_that_is_lost_leaves_what_was_seen(
     happens_after: list[BaseException | None], tmp_path: Path
 ) -> None:

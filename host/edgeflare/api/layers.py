@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 
@@ -99,7 +100,7 @@ def layers(  # noqa: PLR0913 - the options of the command
             sensitivity_inputs,
             profile,
             lambda at, of: display.worked("layers", at, of),
-            Interrupt(),
+            nullcontext(Interrupt()),
             overwrite=overwrite,
         )
     if lost is not None:

@@ -12,7 +12,7 @@ import typer
 from edgeflare.api.check import ShownCheck
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible_once
 from edgeflare.cli.option_values import complete_device, read_time
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.profile_lookup import find_profiles
@@ -239,7 +239,7 @@ def check(
             profiles,
             request,
             ShownCheck(stack.enter_context(observe(Console(stderr=True)))),
-            stack.enter_context(interruptible("writing what is known")),
+            stack.enter_context(interruptible_once("writing what is known")),
             began,
             overwrite=overwrite,
             resume=resume,

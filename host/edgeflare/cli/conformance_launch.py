@@ -24,7 +24,7 @@ from edgeflare.cli.interruptible import (
     INTERRUPTED,
     as_ctrl_c,
     interrupt_error,
-    interruptible,
+    interruptible_once,
     stopped_by,
 )
 from edgeflare.cli.kernel_set_matrix import kernel_set_runner, try_kernel_sets
@@ -124,7 +124,7 @@ def run_requested_conformance(
     interrupt = Interrupt()
     with ExitStack() as stack:
         opened = _opened(profile, stack, console, interrupt)
-        stack.enter_context(interruptible("awaiting the round under way", interrupt))
+        stack.enter_context(interruptible_once("awaiting the round under way", interrupt))
         header = opened.header(asked.request)
         if asked.folder.resume:
             journal = resume_journal(path, header)

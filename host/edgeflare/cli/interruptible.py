@@ -29,7 +29,8 @@ def interruptible(
 ) -> Iterator[Interrupt]:
     """Turn Ctrl-C and SIGTERM into a wish to stop, for as long as the context lasts.
 
-    What waits for a device to be opened does not heed it: a device is better opened before.
+    What runs within has to look whether the wish is urgent. What waits for a device to be opened
+    does not heed it: a device is better opened before.
 
     Args:
         stopping: what is still done then, in words.
@@ -39,10 +40,7 @@ def interruptible(
     interrupt = interrupt or Interrupt()
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        interrupt.ask(_BY[number])
-        if not interrupt.urgent():
-            by = INTERRUPTED_BY[interrupt.by]
-            sys.stderr.write(f"\nstopping at {by}: {stopping}; {by} again stops at once\n")
+        _ask(interrupt, _BY[number], stopping)
 
     before = {number: signal.signal(number, ask) for number in _BY}
     try:
@@ -50,6 +48,35 @@ def interruptible(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interruptible_once(stopping: str, interrupt: Interrupt | None = None) -> Iterator[Interrupt]:
+    """Turn the first Ctrl-C or SIGTERM into a wish to stop; the next one ends what runs within.
+
+    It does so by the error that stands for such a wish (`stopped_by`), whatever is waited for.
+
+    Args:
+        stopping: as for `interruptible`.
+        interrupt: likewise.
+
+    """
+    interrupt = interrupt or Interrupt()
+
+    def asked(by: InterruptedBy) -> KeyboardInterrupt | None:
+        _ask(interrupt, by, stopping)
+        return interrupt_error(by) if interrupt.urgent() else None
+
+    with signal_errors({number: lambda _, by=by: asked(by) for number, by in _BY.items()}):
+        yield interrupt
+
+
+def _ask(interrupt: Interrupt, by: InterruptedBy, stopping: str) -> None:
+    """Note a wish to stop, and say of the first what is still done."""
+    interrupt.ask(by)
+    if not interrupt.urgent():
+        said = INTERRUPTED_BY[interrupt.by]
+        sys.stderr.write(f"\nstopping at {said}: {stopping}; {said} again stops at once\n")
 
 
 _TERMINATED: Final = "SIGTERM"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.interruptible import interruptible_once
 from edgeflare.cli.quiet import result
 from edgeflare.cli.run_options import RunFolder
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -124,7 +124,7 @@ def compare_kernel_sets(
     def compared(runs: list[KernelSetRun[RunDocument]]) -> list[KernelSetRun[RunDocument]]:
         taking = [kernel_set_run.profile for kernel_set_run in runs if not kernel_set_run.refused]
         triggers = stored_triggers({taken.kernels: out / taken.kernels for taken in taking})
-        with interruptible("awaiting the inputs under way") as interrupt:
+        with interruptible_once("awaiting the inputs under way") as interrupt:
             try:
                 outcomes = evaluate_on_each(taking, triggers, opened_on, interrupt.asked)
             except InfrastructureError as error:

@@ -10,9 +10,10 @@ import typer
 
 from edgeflare.cli import pair_options, run_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible_once
 from edgeflare.cli.option_values import complete_device
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.diagnose.layers.layer_comparison import open_layers
@@ -113,9 +114,8 @@ def layers(
     if dry_run:
         _look(loaded, limit, sensitivity_inputs, profile, path, overwrite=overwrite)
         return 0
-    with ExitStack() as stack:
-        interrupt = stack.enter_context(interruptible("writing what was seen"))
-        observer = stack.enter_context(observe(console))
+    interrupt = Interrupt()
+    with as_ctrl_c(), observe(console) as observer:
         document, lost = write_layer_table(
             path,
             loaded,
@@ -123,7 +123,7 @@ def layers(
             sensitivity_inputs,
             profile,
             lambda at, of: observer.worked("layers", at, of),
-            interrupt,
+            interruptible_once("writing what was seen", interrupt),
             overwrite=overwrite,
         )
     if document is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 from edgeflare.core.interrupt import Interrupt
@@ -26,7 +26,7 @@ def write_layer_table(
     sensitivity_inputs: int,
     profile: Profile | None,
     progress: Callable[[int, int], None],
-    interrupt: Interrupt,
+    interruptible: AbstractContextManager[Interrupt],
     *,
     overwrite: bool,
 ) -> tuple[LayersDocument | None, InfrastructureError | None]:
@@ -39,7 +39,7 @@ def write_layer_table(
         sensitivity_inputs: those of them on which the sensitivity is measured.
         profile: profile of the device that is asked too; None without one.
         progress: is called with the number of inputs that are done, and that of all.
-        interrupt: the user's wish to stop.
+        interruptible: takes the user's wish to stop, from when models and device are open.
         overwrite: whether a table there is replaced.
 
     Returns:
@@ -55,6 +55,7 @@ def write_layer_table(
     with ExitStack() as stack:
         claimed = stack.enter_context(LAYER_TABLE.claim(path, overwrite=overwrite))
         opened = open_layers(pair, limit, sensitivity_inputs, profile, stack)
+        interrupt = stack.enter_context(interruptible)
         try:
             compare_layers(opened.comparison, opened.inputs, progress, interrupt.asked)
         except InfrastructureError as error:
