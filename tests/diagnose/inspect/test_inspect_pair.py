@@ -26,7 +26,7 @@ from edgeflare.diagnose.inspect.inspect_pair import (
     inspect_pair,
 )
 from edgeflare.diagnose.inspect.inspection_inputs import Found
-from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, UnitBehaviours
+from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS, InputBehaviours, UnitBehaviours
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.model_probe import HostProbe
@@ -117,6 +117,19 @@ def test_the_seed_decides_and_a_device_with_the_same_kernels_gives_the_same(pair
 def test_too_few_seeds_are_refused(pair: Pair) -> None:
     with pytest.raises(UserError, match="search a pair with 100 seeds or more"):
         inspected(pair, limit=3)
+
+
+def test_what_is_not_finite_is_refused(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = UnitBehaviours.of
+
+    def infinite(units: UnitBehaviours, *rows: NDArray[np.generic]) -> InputBehaviours:
+        found = of(units, *rows)
+        found.values["error-gradient"][0] = np.inf
+        return found
+
+    monkeypatch.setattr(UnitBehaviours, "of", infinite)
+    with pytest.raises(UserError, match="gives NaN or infinity on inputs near the boundary"):
+        inspected(pair)
 
 
 # What units do.

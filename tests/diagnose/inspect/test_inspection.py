@@ -320,9 +320,13 @@ def labels(inputs: NDArray[np.generic]) -> NDArray[np.int64]:
 
 
 def made(
-    count: int = COUNT, found: Sequence[Found] = (), seed: int = 0, seeds: NDArray[np.uint8] = SEEDS
+    count: int = COUNT,
+    found: Sequence[Found] = (),
+    seed: int = 0,
+    seeds: NDArray[np.uint8] = SEEDS,
+    ids: Sequence[int] | None = None,
 ) -> InspectedInputs:
-    return inspected_inputs(seeds, scores, found, count, np.random.default_rng(seed))
+    return inspected_inputs(seeds, scores, found, count, np.random.default_rng(seed), ids)
 
 
 def arrays(taken: InspectedInputs) -> NDArray[np.uint8]:
@@ -349,12 +353,17 @@ def test_any_beginning_has_as_many_of_each_half() -> None:
         assert abs(2 * int((halves[:end] == HELD_OUT).sum()) - end) <= 4
 
 
-def test_findings_are_a_tenth_of_those_to_choose_on_and_none_is_of_a_held_out_seed() -> None:
+@pytest.mark.parametrize("first", [0, 1000])
+def test_findings_are_a_tenth_of_those_to_choose_on_and_none_is_of_a_held_out_seed(
+    first: int,
+) -> None:
+    """Seeds are told by their ids, which are no positions where a run took some of them."""
     made_of = np.repeat(np.stack(np.divmod(np.arange(300), 100), axis=1), 3, axis=1)
-    found = [Found(seed, one.reshape(2, 3, 1)) for seed, one in enumerate(made_of.astype(np.uint8))]
+    shown = made_of.astype(np.uint8).reshape(-1, 2, 3, 1)
+    found = [Found(seed, one) for seed, one in enumerate(shown, first)]
     rng = np.random.default_rng(0)
     drawn = seed_halves(labels(SEEDS), COUNT // 2, rng)
-    taken = made(found=found)
+    taken = made(found=found, ids=range(first, first + len(SEEDS)))
     inputs = arrays(taken)
     at = np.flatnonzero(taken.groups >= COUNT // 2)
     chosen = int((taken.halves == CHOOSING).sum())

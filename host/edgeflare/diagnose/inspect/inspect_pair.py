@@ -15,7 +15,7 @@ from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
+from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, BehaviourBlock
 from edgeflare.diagnose.inspect.behaviour_scores import require_sparse_regression
 from edgeflare.diagnose.inspect.hypotheses import (
     built_in_hypotheses,
@@ -94,8 +94,8 @@ def inspect_pair(
         progress: is called with the number of inputs that are done, and that of all.
 
     Raises:
-        UserError: a model cannot be translated, a hypothesis gives no numbers, or there are too few
-            inputs.
+        UserError: a model cannot be translated or gives NaN or infinity, a hypothesis gives no
+            numbers, or there are too few inputs.
 
     """
     request.check()
@@ -105,7 +105,12 @@ def inspect_pair(
     rng = np.random.default_rng(request.rng_seed)
     models = _Models(opened, translated)
     taken = inspected_inputs(
-        opened.seeds.inputs, models.original_scores, found, request.inputs, rng
+        opened.seeds.inputs,
+        models.original_scores,
+        found,
+        request.inputs,
+        rng,
+        opened.seeds.seed_ids,
     )
     built_in = built_in_hypotheses(commonest_pair(taken.scores))
     hypotheses = (*built_in, *request.hypotheses)
@@ -141,7 +146,12 @@ def _block(
     rows: slice,
     hypotheses: NDArray[np.float64],
 ) -> BehaviourBlock:
-    """Return what the units do on some inputs."""
+    """Return what the units do on some inputs.
+
+    Raises:
+        UserError: something of it is not finite.
+
+    """
     inputs = taken.rows(rows)
     found = [
         units.of(*pair)
@@ -149,13 +159,21 @@ def _block(
             models.rows(Arm.ORIGINAL, inputs), models.rows(Arm.TWIN, inputs), strict=True
         )
     ]
+    values = {
+        name: np.stack([input_behaviours.values[name] for input_behaviours in found])
+        for name in found[0].values
+    }
+    errors = np.array([input_behaviours.margin_error for input_behaviours in found])
+    read = [errors] if ERROR_GRADIENT in values else []
+    if not all(np.isfinite(array).all() for array in (*read, *values.values())):
+        raise UserError(
+            "a model gives NaN or infinity on inputs near the boundary, of which no channel has a"
+            " share: `edgeflare layers` names the layer in which that begins"
+        )
     return BehaviourBlock(
-        {
-            name: np.stack([input_behaviours.values[name] for input_behaviours in found])
-            for name in found[0].values
-        },
+        values,
         hypotheses,
-        np.array([input_behaviours.margin_error for input_behaviours in found]),
+        errors,
         taken.groups[rows],
         taken.halves[rows],
         taken.strata[rows],

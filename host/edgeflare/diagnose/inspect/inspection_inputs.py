@@ -52,7 +52,7 @@ ScoresOf = Callable[[Inputs], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An input that a run found, and the position of the seed that it was made from."""
+    """An input that a run found, and the id of the seed that it was made from."""
 
     seed: int
     input: Input
@@ -94,6 +94,7 @@ def inspected_inputs(
     found: Sequence[Found],
     count: int,
     rng: np.random.Generator,
+    ids: Sequence[int] | None = None,
 ) -> InspectedInputs:
     """Make inputs near the boundary, add what was found, and put all in a drawn order.
 
@@ -106,6 +107,7 @@ def inspected_inputs(
         found: what a run found.
         count: inputs near the boundary, at most.
         rng: generator of all that is drawn.
+        ids: ids of the seeds; None where they are their positions.
 
     Raises:
         UserError: there are too few lines between seeds of different labels.
@@ -114,7 +116,8 @@ def inspected_inputs(
     labels = np.concatenate([_labels(scores_of(seeds[part])) for part in _parts(len(seeds))])
     drawn = seed_halves(labels, count // 2, rng)
     _require_lines(drawn, len(seeds), count)
-    held_out = set(drawn.held_out.reshape(-1).tolist())
+    known = range(len(seeds)) if ids is None else ids
+    held_out = {known[place] for place in drawn.held_out.reshape(-1).tolist()}
     free = [trigger.input for trigger in found if trigger.seed not in held_out]
     most = drawn.choosing.size // (FINDING_EVERY - 1)
     taken = [free[at] for at in rng.permutation(len(free))[:most].tolist()]
