@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -19,7 +19,9 @@ from edgeflare.core.goal import Goal
 from edgeflare.diagnose import explain_document
 from edgeflare.diagnose.explain_document import (
     ExplainDocument,
+    ExplainedFinding,
     Explanations,
+    PendingFindings,
     left_over,
     load_explanations,
 )
@@ -161,20 +163,31 @@ def loaded(directory: RunDirectory) -> ExplainDocument:
     return written
 
 
+def pending(*seed_ids: int, device: str | None = None) -> PendingFindings:
+    return PendingFindings(device=device, seed_ids=seed_ids)
+
+
 def test_there_is_none_before_and_a_valid_one_from_the_beginning(directory: RunDirectory) -> None:
     """Explanations of another pair are none of ours."""
     assert load_explanations(directory, "f" * 64) is None
-    Explanations(directory, ABOUT, None, [3, 1], None)
+    Explanations(directory, ABOUT, None, pending(3, 1), None)
     assert loaded(directory).findings == {}
     assert left_over(loaded(directory), None) == [3, 1]
-    Explanations(directory, ABOUT, None, [3], None)
+    Explanations(directory, ABOUT, None, pending(3), None)
     assert load_explanations(directory, "0" * 64) is None
 
 
 def test_what_is_left_over_is_of_the_device_that_was_named(directory: RunDirectory) -> None:
-    Explanations(directory, ABOUT, None, [3], "a phone")
+    Explanations(directory, ABOUT, None, pending(3, device="a phone"), "a phone")
     assert left_over(loaded(directory), None) == left_over(None, None) == []
     assert left_over(loaded(directory), "a phone") == [3]
+
+
+def test_a_finding_that_is_explained_elsewhere_is_still_left_over(directory: RunDirectory) -> None:
+    for device, left in (("a phone", [3, 1]), (None, [1])):
+        kept = Explanations(directory, ABOUT, None, pending(3, 1), device)
+        kept.add(cast("ExplainedFinding", SimpleNamespace(seed_id=3)))
+        assert kept.pending == left
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"schema": 1}'])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import structs
 from rich.markup import escape
 
 from edgeflare.cli import run_options
@@ -25,6 +26,7 @@ from edgeflare.diagnose.explain_document import (
     EXPLANATIONS,
     ExplainedFinding,
     Explanations,
+    PendingFindings,
     left_over,
     load_explanations,
 )
@@ -148,7 +150,11 @@ def explain(
     overlays = OverlayFiles(past.directory, pair, seed_ids, wanted=model_explorer)
     run_to_explain = _run_to_explain(past, pair)
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
-    pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
+    pending = PendingFindings(device=elsewhere, seed_ids=())
+    if not finding:
+        pending = structs.replace(pending, seed_ids=tuple(entry.seed_id for entry in chosen))
+    elif before is not None:  # what an explanation of all left, perhaps on another device
+        pending = before.pending
     kept = Explanations(past.directory, past.header, before, pending, elsewhere)
     session = _ExplanationsOfCall(run_to_explain, kept, overlays, everything, chosen, reducing)
     try:

@@ -6,7 +6,7 @@ docs/explain/ says what each figure means.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -312,7 +312,7 @@ class Explanations:
         directory: RunDirectory,
         header: RunHeader,
         before: ExplainDocument | None,
-        pending: Sequence[int],
+        pending: PendingFindings,
         device: str | None,
     ) -> None:
         """Begin, and list in the file which findings are to be explained.
@@ -321,11 +321,12 @@ class Explanations:
             directory: the run directory.
             header: the run's header.
             before: the earlier explanations, as `load_explanations` returns them.
-            pending: ids of the seeds whose findings are still to be explained.
+            pending: the findings that are still to be explained, perhaps on another device.
             device: the device that the user named; None for the run's own devices.
 
         """
-        self.pending = list(pending)
+        self.pending = list(pending.seed_ids)
+        self._pending_on = pending.device
         self._directory = directory
         self._header = header
         self._devices = dict(before.devices) if before else {}
@@ -340,7 +341,7 @@ class Explanations:
     def add(self, finding: ExplainedFinding) -> None:
         """Add an explanation, which replaces an earlier one of the same finding."""
         self._findings[str(finding.seed_id)] = finding
-        if finding.seed_id in self.pending:
+        if self._device == self._pending_on and finding.seed_id in self.pending:
             self.pending.remove(finding.seed_id)
         if time.monotonic() - self._saved >= max(SAVE_SECONDS, 10 * self._save_took):
             self.save()
@@ -353,7 +354,7 @@ class Explanations:
         document = ExplainDocument(
             edgeflare=__version__,
             pair=ExplainedPair(name=pair.name, fingerprint=pair.fingerprint),
-            pending=PendingFindings(device=self._device, seed_ids=tuple(self.pending)),
+            pending=PendingFindings(device=self._pending_on, seed_ids=tuple(self.pending)),
             devices={name: self._devices[name] for name in sorted(named)},
             findings={key: self._findings[key] for key in sorted(self._findings, key=int)},
         )
