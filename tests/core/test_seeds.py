@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.core.seeds import SeedChoice, Seeds
+from edgeflare.core.seeds import SeedChoice, Seeds, spread_order
 
 
 def labelled() -> st.SearchStrategy[NDArray[np.int64]]:
@@ -53,6 +53,7 @@ def test_each_label_has_its_share_and_a_larger_number_takes_what_a_smaller_one_d
         assert (np.abs(shares - sizes * count / total) < 1.0).all()
         for label, share in enumerate(shares.tolist()):  # the first of it
             assert set(np.flatnonzero(labels == label)[:share].tolist()) <= taken
+        assert set(spread_order(total, labels)[:count].tolist()) == taken
 
 
 @given(st.integers(1, 400), st.data())

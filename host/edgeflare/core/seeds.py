@@ -130,15 +130,30 @@ class SeedChoice:
             return np.arange(min(self.first, count))
         if self.limit is None or self.limit >= count:
             return np.arange(count)
-        order = _evenly(count)
-        groups = [] if labels is None or labels.ndim > 1 else _groups(labels)
-        if len(groups) > 1:
-            order = _in_shares(groups, order, self.limit)
-        return np.sort(order[: self.limit])
+        return np.sort(spread_order(count, labels, self.limit))
 
 
 ALL_SEEDS: Final = SeedChoice()
 """Takes every seed."""
+
+
+def spread_order(
+    count: int, labels: NDArray[np.int64] | None, taken: int | None = None
+) -> NDArray[np.int64]:
+    """Return positions of seeds in an order whose every beginning is what a limit takes.
+
+    Args:
+        count: number of all seeds.
+        labels: as for `SeedChoice.places`.
+        taken: how many from its beginning, `count` at most; None for all.
+
+    Returns:
+        (taken,) int64.
+
+    """
+    order, taken = _evenly(count), count if taken is None else taken
+    groups = [] if labels is None or labels.ndim > 1 else _groups(labels)
+    return _in_shares(groups, order, taken) if len(groups) > 1 else order[:taken]
 
 
 def take(rows: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,16 +20,21 @@ from edgeflare.diagnose.layers.layer_comparison import (
     ComparedInput,
     LayerComparison,
     compare_layers,
+    open_layers,
 )
 from edgeflare.diagnose.layers.layer_figures import LayerFigures, Sensitivity
 from edgeflare.diagnose.layers.layers_document import differs_on_device, own_share
 from edgeflare.diagnose.layers.original_comparison import OriginalSide, margin_change
-from edgeflare.models.model_probe import ProbeRefused
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.model_probe import ProbeRefused, Values
+from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.record.json_types import plain_json
+from graph_writer import GraphWriter
 from prepared_weights import with_prepared_weights
 from tampering import (
     COMPRESSED,
+    EXAMPLE,
     ORIGINAL,
     InterpreterProbe,
     class_reader,
@@ -164,11 +171,14 @@ class _Faulty:
             and before.values(one.index).tobytes() != after.values(one.index).tobytes()
         ]
 
-    def opens(self, model: bytes, capture: bool) -> InterpreterProbe:
+    def replaced(self, model: bytes) -> bytes:
         for right, wrong in self._others:
             assert model.count(right) <= 1
             model = model.replace(right, wrong)
-        return opens(model, capture)
+        return model
+
+    def opens(self, model: bytes, capture: bool) -> InterpreterProbe:
+        return opens(self.replaced(model), capture)
 
 
 def test_operators_that_are_wrong_together_alone_are_named() -> None:
@@ -215,6 +225,70 @@ def test_a_device_that_captures_nothing_is_compared_one_by_one() -> None:
     assert note == "the device captures no tensors: its layers are compared one by one"
 
 
+def test_a_device_that_is_wrong_in_a_further_output_of_an_operator_differs_there() -> None:
+    writer, options = GraphWriter(), schema.SplitOptionsT()
+    options.numSplits = 2
+    x = writer.tensor("x", (1, 4), "FLOAT32")
+    halves = [writer.tensor(name, (1, 2), "FLOAT32") for name in ("left", "right")]
+    axis = writer.constant("axis", np.array([1], np.int32).reshape(()))
+    writer.operator("SPLIT", [axis, x], halves, options)
+    content = writer.content([x], halves)
+
+    class Doubling(InterpreterProbe):
+        def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+            left, right, *others = super().run(inputs)
+            return (left, np.asarray(right * 2), *others)
+
+    device = DeviceSide(lambda model, capture: Doubling(model, capture=capture), 2**20)
+    layers = LayerComparison(LayeredModel(Graph(content), content), opens, None, device)
+    with closing(layers):
+        layers.add(ComparedInput(np.array([[1, 2, 3, 4]], np.float32), None))
+        (split,) = layers.figures()
+    assert differs_on_device(split)
+    assert split.device_single is not None
+    assert split.device_single.max_error == 4.0
+
+
+def test_outputs_of_a_twin_whose_layers_are_not_seen_are_compared() -> None:
+    name = constant_of(CONTENT, weighted(CONTENT)[0], 1)
+    wrong = _Faulty(CONTENT, with_constant(CONTENT, name, lambda values: -values))
+    outputs = len(Graph(CONTENT).outputs)
+
+    def blind(model: bytes, capture: bool) -> InterpreterProbe:
+        return opens(model, refused(capture or len(Graph(model).outputs) > outputs))
+
+    device = DeviceSide(wrong.opens, 2**20)
+    layers = LayerComparison(LayeredModel(Graph(CONTENT), CONTENT), blind, None, device)
+    with closing(layers):
+        compare_layers(layers, INPUTS)
+    assert layers.outputs_differ == layers.inputs == len(INPUTS)
+
+
+def test_a_device_that_is_lost_within_an_input_leaves_counts_that_go_together() -> None:
+    name = constant_of(CONTENT, weighted(CONTENT)[0], 1)
+    wrong, asked = _Faulty(CONTENT, with_constant(CONTENT, name, lambda values: -values)), []
+
+    class Lost(InterpreterProbe):
+        def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+            asked.append(len(inputs))
+            if len(inputs) > 1 and len(asked) > 4:
+                raise InfrastructureError("the phone is gone")
+            return super().run(inputs)
+
+    def losing(model: bytes, capture: bool) -> InterpreterProbe:
+        return Lost(wrong.replaced(model), capture=capture)
+
+    side = OriginalSide(LayeredModel(Graph(FLOAT), FLOAT), class_reader(FLOAT))
+    device = DeviceSide(losing, 2**20)
+    layers = LayerComparison(LayeredModel(Graph(CONTENT), CONTENT), opens, side, device)
+    with closing(layers):
+        with pytest.raises(InfrastructureError):
+            compare_layers(layers, INPUTS)
+        measured = {one.sensitivity.inputs for one in layers.figures() if one.sensitivity}
+    assert measured == {layers.inputs} == {2}
+    assert layers.outputs_differ == 1
+
+
 def test_operators_go_together_as_far_as_one_message_carries_them() -> None:
     graph = Graph(CONTENT)
     sizes = {
@@ -254,6 +328,21 @@ def test_a_comparison_that_is_stopped_has_the_inputs_until_then() -> None:
     with closing(layers):
         compare_layers(layers, INPUTS, lambda at, _of: seen.append(at), lambda: len(seen) == 2)
     assert (layers.inputs, seen) == (2, [1, 2])
+
+
+def test_inputs_come_in_an_order_whose_beginning_is_of_all_labels(tmp_path: Path) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as stored:
+        labels, order = np.unique(stored["labels"], return_inverse=True)
+        images = stored["images"][np.argsort(order, kind="stable")]
+        np.savez(tmp_path / "sorted.npz", images=images, labels=np.sort(order))
+    places = {image.tobytes(): at for at, image in enumerate(images)}
+    pair = replace(load_pair(EXAMPLE), seeds=tmp_path / "sorted.npz")
+    with ExitStack() as stack:
+        opened = open_layers(pair, len(images), 30, None, stack)
+    given = [(one.encoded.astype(int) + 128).astype(np.uint8) for one in opened.inputs]
+    begun = [np.sort(order)[places[image.tobytes()]] for image in given[:20]]
+    assert set(begun) == set(range(len(labels)))
+    assert [one.sensitivity for one in opened.inputs] == [at < 30 for at in range(len(images))]
 
 
 def test_a_model_that_does_not_run_is_noted_once() -> None:

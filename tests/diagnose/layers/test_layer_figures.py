@@ -10,8 +10,9 @@ from hypothesis.extra.numpy import arrays
 from litert_quantizer.utils import validation_utils as theirs
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError, RangeSums
+from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError, RangeSums, Sensitivity
 from edgeflare.models.quantized_range import QuantizedRange
+from edgeflare.statistics.distributions import student_quantile
 
 Real = NDArray[np.float64]
 VALUES = arrays(
@@ -87,3 +88,10 @@ def test_values_beyond_a_range_count_by_side_and_by_more_than_a_step() -> None:
     narrow.add(np.array([0.0, 0.5]))
     assert narrow.figures().used == 0.25  # type: ignore[union-attr]
     assert RangeSums(known).figures() is None
+
+
+@pytest.mark.parametrize("inputs", [2, 5, 21, 22, 50])
+def test_the_interval_of_a_sensitivity_is_students(inputs: int) -> None:
+    wanted = 0.25 * student_quantile(0.975, inputs - 1)
+    assert Sensitivity(inputs, 1.0, 0.25, 0).half_width == pytest.approx(wanted, rel=5e-3)
+    assert Sensitivity(1, 1.0, None, 0).half_width == np.inf

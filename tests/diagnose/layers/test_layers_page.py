@@ -108,6 +108,16 @@ def test_the_most_sensitive_layer_is_named_with_those_that_cannot_be_told_from_i
     assert "no layer by itself moves the margin" in lead(table([layer(0, 0.0)]))
 
 
+def test_one_input_tells_no_layer_from_another() -> None:
+    rows = [replace(layer(at), sensitivity=Sensitivity(1, 1.0 + at, None, 0)) for at in range(2)]
+    found = table(rows)
+    assert [one.layer.operator_index for one in found.most_sensitive()] == [1, 0]
+    (compared,) = (one for one in layers_page(found).sections if one.id == "compression")
+    (cells,) = compared.blocks
+    assert isinstance(cells, Table)
+    assert [row[2] for row in cells.rows] == ["2", "1"]
+
+
 def test_without_sensitivities_the_own_share_sorts_and_none_is_named() -> None:
     share = own_share(layer(0))
     assert share == pytest.approx(0.5)
@@ -144,6 +154,8 @@ def test_layers_that_differ_on_the_device_come_the_worst_first() -> None:
         " CONV_2D (operator 4) (up to 4 steps) and 1 more, by themselves; the model's output"
         " differs on 2 of 5 inputs"
     ) in lead(found)
+    unseen = lead(table([replace(rows[0], device_single=None)], device=phone, outputs_differ=3))
+    assert "no layer could be compared on phone, though the model's output differs on 3" in unseen
     within = lead(table(rows[:1], device=phone, outputs_differ=3))
     assert within == (
         "phone computes 1 layer as the twin does, within one step, though the model's output"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Final
 
+import numpy as np
+
 from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.layer_difference import difference, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
@@ -92,11 +94,11 @@ class DeviceComparison:
         Args:
             twin_arm: the twin.
             encoded: the input as the model takes it.
-            twin: the tensors of the twin, as they were observed.
+            twin: the tensors of the twin, as they were observed, its outputs among them.
             stopped: whether to look for no operators that are wrong together any longer.
 
         """
-        far = self._add_whole(encoded, twin)
+        differs, far = self._add_whole(encoded, twin)
         waiting, tried = self._groups, list[tuple[int, ...]]()
         while waiting:
             group, *waiting = waiting
@@ -112,6 +114,7 @@ class DeviceComparison:
         if far and not self._looked_together and not self._wrong_alone():
             self._looked_together = True
             self.together = wrong_together(self._graph, twin_arm, self._arm, twin, stopped)
+        self.outputs_differ += differs  # of an input on which the device is not lost
 
     def _wrong_alone(self) -> bool:
         """Whether an operator by itself is computed otherwise, as far as is known."""
@@ -146,28 +149,27 @@ class DeviceComparison:
             device_single=self._single_sums[operator.index].figures(),
         )
 
-    def _add_whole(self, encoded: Values, twin: State) -> bool:
+    def _add_whole(self, encoded: Values, twin: State) -> tuple[bool, bool]:
         """Compare what the whole model gives, and its tensors where they are captured.
 
         Returns:
-            Whether an output is farther off than roundings explain.
+            Whether an output differs, and whether it is farther off than roundings explain.
 
         """
-        far = False
+        differs = far = False
         try:
             outputs = self._arm.outputs([encoded])
-            self.outputs_differ += any(
+            differs = any(
                 difference(self._graph.tensors[tensor], twin[tensor], values).parted
                 for tensor, values in outputs.items()
-                if tensor in twin
             )
             far = far_apart(self._graph, twin, outputs, WHOLE_DB)
             if not self._captures:
-                return far
+                return differs, far
             seen = self._arm.observe([encoded], outputs)
         except (ProbeFailed, UserError) as failed:
             self._notes.add("device", f"the device gives no answer: {failed}")
-            return far
+            return differs, far
         if seen.method == "capture":
             self._count(self._entire_sums, twin, seen.state)
         elif seen.perturbation is None:
@@ -175,14 +177,26 @@ class DeviceComparison:
             self._notes.add(
                 "capture", "the device captures no tensors: its layers are compared one by one"
             )
-        return far
+        return differs, far
 
     def _count(self, sums: Mapping[int, ErrorSums], wanted: State, got: State) -> None:
-        for tensor in wanted.keys() & got.keys():
-            op = self._graph.made_by.get(tensor)
-            if op is not None and tensor == self._graph.operators[op].outputs[0]:
-                known = self._graph.tensors[tensor]
-                sums[op].add(known.real(wanted[tensor]), known.real(got[tensor]))
+        """Count all that operators put out in the steps of the first output, such as a SPLIT's."""
+        tensors = self._graph.tensors
+        for layer in self._graph.layers:
+            alike = [
+                tensor
+                for tensor in layer.outputs
+                if tensor in wanted and tensor in got
+                if tensors[tensor].scales == tensors[layer.outputs[0]].scales
+                and tensors[tensor].dtype == tensors[layer.outputs[0]].dtype
+            ]
+            if alike:
+                sums[layer.index].add(
+                    *(
+                        np.concatenate([tensors[at].real(of[at]).ravel() for at in alike])
+                        for of in (wanted, got)
+                    )
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
-from edgeflare.core.seeds import SeedChoice, Seeds
+from edgeflare.core.seeds import SeedChoice, Seeds, spread_order
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm
+from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.layer_difference import LayerName, layer_name
 from edgeflare.diagnose.layer_graphs import (
     LayeredModel,
@@ -98,19 +98,27 @@ class LayerComparison:
             return
         if twin.method is None:
             self.notes.add("layers", "the twin's layers cannot be seen")
-        seen = self._original is None
-        if self._original is not None and input_.original is not None:
-            try:
-                self._original.add(
-                    self._twin, twin.state, input_.original, sensitivity=input_.sensitivity
-                )
+        seen = self._original is None and self._device is None
+        try:
+            if self._original is not None and input_.original is not None:
+                seen = self._add_original(self._original, input_.original, twin.state, input_)
+            if self._device is not None:
+                state = {**outputs, **twin.state}
+                self._device.add(self._twin, input_.encoded, state, stopped)
                 seen = True
-            except (ProbeFailed, UserError) as failed:
-                self.notes.add("original", f"the original's layers cannot be seen: {failed}")
-        if self._device is not None:
-            self._device.add(self._twin, input_.encoded, twin.state, stopped)
-            seen = True
-        self.inputs += seen
+        finally:  # a device that is lost takes nothing back of what was counted
+            self.inputs += seen
+
+    def _add_original(
+        self, side: OriginalComparison, given: Values, twin: State, input_: ComparedInput
+    ) -> bool:
+        """Hold the twin's layers against the original's; return whether these are seen."""
+        try:
+            side.add(self._twin, twin, given, sensitivity=input_.sensitivity)
+        except (ProbeFailed, UserError) as failed:
+            self.notes.add("original", f"the original's layers cannot be seen: {failed}")
+            return False
+        return True
 
     @property
     def input_range(self) -> RangeUse | None:
@@ -274,9 +282,11 @@ def open_layers(
     stack.enter_context(closing(comparison))
     if note:
         comparison.notes.add("no original", note)
-    measured = set(_spread(seeds, sensitivity_inputs))
-    order = sorted(range(len(rows)), key=lambda at: at not in measured)
-    compared = tuple(ComparedInput(rows[at], theirs[at], at in measured) for at in order)
+    # Whatever it is stopped after is of all labels.
+    compared = tuple(
+        ComparedInput(rows[at], theirs[at], number < sensitivity_inputs)
+        for number, at in enumerate(spread_order(len(rows), seeds.labels).tolist())
+    )
     return OpenedLayers(comparison, compared, TWIN_KERNELS, device)
 
 
@@ -290,13 +300,6 @@ def device_side(device: Device) -> DeviceSide:
 def probe_on_host(model: bytes, capture: bool) -> HostProbe:
     """Open a model on the host with the twin's kernels, to capture tensors or not."""
     return HostProbe(model, TWIN_KERNELS, capture=capture)
-
-
-def _spread(seeds: Seeds, count: int) -> list[int]:
-    """Return the positions of some seeds, of each label its share."""
-    if not count:
-        return []
-    return list(map(int, SeedChoice(limit=count).places(len(seeds.inputs), seeds.labels)))
 
 
 def _original(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Annotated, Final
 
 import msgspec
@@ -184,15 +184,37 @@ class Sensitivity:
         inputs: how many inputs it was measured on.
         margin: mean over them of by how much the decision's margin changes, in scores; of values,
             of the distance.
-        standard_error: the standard error of that mean.
+        standard_error: the standard error of that mean; null of one input.
         changed: how many of these inputs have their decision changed.
 
     """
 
     inputs: Count
     margin: Amount
-    standard_error: Amount
+    standard_error: Amount | None
     changed: Count
+
+    @property
+    def half_width(self) -> float:
+        """Half of what the 95 % interval of the mean spans; infinite of one input."""
+        return inf if self.standard_error is None else _student(self.inputs) * self.standard_error
+
+
+_STUDENT: Final = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+"""The 97.5 % quantiles of Student's distribution with 1 to 20 degrees of freedom."""
+
+_NORMAL: Final = 1.96
+
+
+def _student(inputs: int) -> float:
+    """Return the standard errors to each side of a mean of two inputs or more."""
+    degrees = inputs - 1
+    if degrees <= len(_STUDENT):
+        return _STUDENT[degrees - 1]
+    return _NORMAL + (_NORMAL**3 + _NORMAL) / (4 * degrees)  # Abramowitz and Stegun, 26.7.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,7 @@ class LayersDocument(
         return [
             layer
             for layer, its in ranked
-            if first.margin - its.margin
-            <= TWO_SIDED * hypot(first.standard_error, its.standard_error)
+            if first.margin - its.margin <= hypot(first.half_width, its.half_width)
         ]
 
     def by_sensitivity(self) -> list[LayerFigures]:
@@ -167,10 +166,6 @@ def differs_on_device(layer: LayerFigures) -> bool:
         return found.max_error_steps > STEPS_OF_ROUNDING
     noisy = found.snr_db is not None and found.snr_db < DB_OF_SUMMING
     return noisy and found.max_error > LEAST_OF_FLOATS
-
-
-TWO_SIDED: Final = 1.96
-"""Standard errors to each side of a difference, for an interval of 95 %."""
 
 
 def _harm(layer: LayerFigures) -> tuple[bool, float, float]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Final
 
-from edgeflare.diagnose.layers.layer_figures import LayerError, LayerFigures, RangeUse, listed
+from edgeflare.diagnose.layers.layer_figures import (
+    LayerError,
+    LayerFigures,
+    RangeUse,
+    Sensitivity,
+    listed,
+)
 from edgeflare.diagnose.layers.layers_document import (
-    TWO_SIDED,
     LayersDocument,
     cuts_off,
     differs_on_device,
@@ -89,15 +95,14 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
         return
     name = document.device.name
     seen = [layer for layer in document.layers if layer.device_single is not None]
-    if not seen:
-        yield f"no layer could be compared on {name}"
-        return
     wrong = document.wrong_on_device()
-    count = count_of(document.inputs, "input")
+    count, whole = count_of(document.inputs, "input"), document.outputs_differ
+    though = f", though the model's output differs on {whole} of {count}" if whole else ""
+    if not seen:
+        yield f"no layer could be compared on {name}{though}"
+        return
     if not wrong:
-        whole = document.outputs_differ
         joined = " and ".join(map(str, document.together))
-        though = f", though the model's output differs on {whole} of {count}" if whole else ""
         yield (
             f"{name} computes {count_of(len(seen), 'layer')} as the twin does, within one step"
             f"{though}{joined and f': {joined} are wrong together'}"
@@ -106,8 +111,7 @@ def _said_of_device(document: LayersDocument) -> Iterator[str]:
     named = listed(wrong_in_words(document))
     yield (
         f"{name} computes {len(wrong)} of {count_of(len(seen), 'layer')} otherwise than the twin:"
-        f" {named}, by themselves; the model's output differs on {document.outputs_differ or 0} of"
-        f" {count}"
+        f" {named}, by themselves; the model's output differs on {whole or 0} of {count}"
     )
 
 
@@ -205,9 +209,7 @@ def _compression_table(document: LayersDocument) -> Table:
         (
             str(layer.layer.operator_index),
             layer.layer.name,
-            "–"
-            if (moved := layer.sensitivity) is None
-            else f"{moved.margin:.3g} ± {TWO_SIDED * moved.standard_error:.2g}",
+            "–" if (moved := layer.sensitivity) is None else _moved(moved),
             "–" if moved is None else str(moved.changed),
             _db(layer.single),
             _db(layer.entire),
@@ -233,6 +235,12 @@ def _compression_table(document: LayersDocument) -> Table:
         order="most sensitive" if measured else "first",
         missed_least=("cosine", "used", "changed", "own" if measured else "sensitivity"),
     )
+
+
+def _moved(found: Sensitivity) -> str:
+    """Return a sensitivity with its interval, which one input does not tell."""
+    within = f" ± {found.half_width:.2g}" if isfinite(found.half_width) else ""
+    return f"{found.margin:.3g}{within}"
 
 
 def _db(found: LayerError | None) -> str:

@@ -156,10 +156,8 @@ class OriginalComparison:
         if op not in self._margins:
             return None
         moved, changed = zip(*self._margins[op], strict=True)
-        spread = float(np.std(moved, ddof=1)) if len(moved) > 1 else 0.0
-        return Sensitivity(
-            len(moved), float(np.mean(moved)), spread / sqrt(len(moved)), sum(changed)
-        )
+        error = float(np.std(moved, ddof=1)) / sqrt(len(moved)) if len(moved) > 1 else None
+        return Sensitivity(len(moved), float(np.mean(moved)), error, sum(changed))
 
     def _can_run_alone(self, operator: GraphOp) -> bool:
         """Whether a layer can be given what the original's layers put out, and so can its own."""
