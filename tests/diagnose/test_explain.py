@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 from called_commands import completed
 from conformed_runs import BOARD
 from documents import run_pair
+from edgeflare.cli.explain import run_to_explain
 from edgeflare.core.goal import Goal
 from edgeflare.diagnose import explain_document
 from edgeflare.diagnose.explain_document import (
@@ -27,9 +29,12 @@ from edgeflare.diagnose.explain_document import (
 )
 from edgeflare.diagnose.explain_findings import is_the_runs_own
 from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice
+from edgeflare.run.run_journal import RunJournal
 from tampering import EXAMPLE, constant_of, weighted, with_constant
 
 MOST_DEVICE_QUERIES = 30
@@ -203,6 +208,21 @@ def test_one_that_cannot_be_read_says_so(directory: RunDirectory) -> None:
     (directory.path / "explain.json").mkdir()
     with pytest.raises(UserError, match=r"explain\.json is not a regular file"):
         load_explanations(directory, "f" * 64)
+
+
+@pytest.mark.parametrize(("replay", "known"), [(None, {3}), ("of a run", set())])
+def test_seeds_that_a_replay_has_chosen_do_not_say_how_often_arms_disagree(
+    replay: str | None, known: set[int], monkeypatch: pytest.MonkeyPatch, directory: RunDirectory
+) -> None:
+    journal = SimpleNamespace(answers=lambda _: {3: []})
+    monkeypatch.setattr(RunJournal, "read", lambda _: nullcontext(journal))
+    past = SimpleNamespace(
+        directory=directory,
+        document=SimpleNamespace(replay=replay),
+        header=ABOUT,
+        searched_seeds=lambda _: None,
+    )
+    assert run_to_explain(cast("PastRun", past), cast("Pair", None)).seed_rows.keys() == known
 
 
 # Whether the device that explains findings is the one that made them.

@@ -148,7 +148,7 @@ def explain(
     pair = past.pair(original, compressed, functions=functions)
     seed_ids = (entry.seed_id for entry in chosen)
     overlays = OverlayFiles(past.directory, pair, seed_ids, wanted=model_explorer)
-    run_to_explain = _run_to_explain(past, pair)
+    subject = run_to_explain(past, pair)
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = PendingFindings(device=elsewhere, seed_ids=())
     if not finding:
@@ -156,7 +156,7 @@ def explain(
     elif before is not None:  # what an explanation of all left, perhaps on another device
         pending = before.pending
     kept = Explanations(past.directory, past.header, before, pending, elsewhere)
-    session = _ExplanationsOfCall(run_to_explain, kept, overlays, everything, chosen, reducing)
+    session = _ExplanationsOfCall(subject, kept, overlays, everything, chosen, reducing)
     try:
         with as_ctrl_c():
             for profile, entries in profiles:
@@ -188,7 +188,7 @@ class _ExplanationsOfCall:
 
     def __init__(
         self,
-        run_to_explain: RunToExplain,
+        subject: RunToExplain,
         kept: Explanations,
         overlays: OverlayFiles,
         everything: Sequence[Finding],
@@ -196,7 +196,7 @@ class _ExplanationsOfCall:
         reducing: float | None,
     ) -> None:
         self._reducing = reducing
-        self._subject = run_to_explain
+        self._subject = subject
         self._kept = kept
         self._overlays = overlays
         self._chosen = [entry.seed_id for entry in chosen]
@@ -299,12 +299,14 @@ class _ExplanationsOfCall:
         )
 
 
-def _run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
+def run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
+    """Return a run with what its journal and its pair tell of it."""
     with RunJournal.read(past.directory.journal) as journal:
         rows = journal.answers("seed")
     seeds = past.searched_seeds(pair)
     repairable = seeds is not None and can_be_repaired(pair, past, len(rows))
-    return RunToExplain(past.directory, past.header, pair, rows, seeds, repairable)
+    as_they_come = {} if past.document.replay is not None else rows
+    return RunToExplain(past.directory, past.header, pair, as_they_come, seeds, repairable)
 
 
 def _draw(directory: RunDirectory, finding: ExplainedFinding, classes: Sequence[str]) -> None:
