@@ -210,15 +210,16 @@ def test_one_that_cannot_be_read_says_so(directory: RunDirectory) -> None:
         load_explanations(directory, "f" * 64)
 
 
-@pytest.mark.parametrize(("replay", "known"), [(None, {3}), ("of a run", set())])
-def test_seeds_that_a_replay_has_chosen_do_not_say_how_often_arms_disagree(
-    replay: str | None, known: set[int], monkeypatch: pytest.MonkeyPatch, directory: RunDirectory
+@pytest.mark.parametrize(("unmutated", "known"), [("figures", {3}), (None, set())])
+def test_seeds_of_what_was_found_do_not_say_how_often_arms_disagree(
+    unmutated: str | None, known: set[int], monkeypatch: pytest.MonkeyPatch, directory: RunDirectory
 ) -> None:
+    """A survey and a replay, which have no figures of seeds as they come, evaluate these alone."""
     journal = SimpleNamespace(answers=lambda _: {3: []})
     monkeypatch.setattr(RunJournal, "read", lambda _: nullcontext(journal))
     past = SimpleNamespace(
         directory=directory,
-        document=SimpleNamespace(replay=replay),
+        document=SimpleNamespace(unmutated=unmutated),
         header=ABOUT,
         searched_seeds=lambda _: None,
     )

@@ -305,7 +305,7 @@ def run_to_explain(past: PastRun, pair: Pair) -> RunToExplain:
         rows = journal.answers("seed")
     seeds = past.searched_seeds(pair)
     repairable = seeds is not None and can_be_repaired(pair, past, len(rows))
-    as_they_come = {} if past.document.replay is not None else rows
+    as_they_come = {} if past.document.unmutated is None else rows
     return RunToExplain(past.directory, past.header, pair, as_they_come, seeds, repairable)
 
 

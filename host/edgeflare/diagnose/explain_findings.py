@@ -93,8 +93,8 @@ class RunToExplain:
         directory: the run directory.
         header: the run's header.
         pair: the run's models, whose files are unchanged.
-        seed_rows: the answers of the arms on the seeds, by seed id; none of a replay, whose seeds
-            were chosen by whether the arms disagree on them.
+        seed_rows: the answers of the arms on the seeds, by seed id; none of a survey or a replay,
+            whose seeds were chosen by whether the arms disagree on them.
         seeds: the path of the seeds that it searched; None where they are gone or changed.
         repairable: whether `edgeflare repair` takes it.
 
