@@ -274,6 +274,8 @@ def read_all(journal: RunJournal) -> None:
         ("other_hosts", None),
         ("health", {"devices": [{}], "warnings": []}),
         ("health", []),
+        ("replay", []),
+        ("replay", {"run": {}}),
         ("test", {"path": "a"}),
         ("screening", 3),
         ("stopped_by", []),

@@ -215,12 +215,10 @@ def _require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) ->
     finally:
         journal.close()
     if "replay" not in begun:
-        command = made_by(begun["plan"]["strategy"])
+        command = made_by(RunHeader.from_json(begun).plan.strategy)
         raise UserError(f"{path} is no replay, but a {command}: name another folder with --out")
-    if inputs != begun["seeds"]:
-        raise UserError(
-            f"{path} has {inputs} of its {begun['seeds']} inputs: start anew with --overwrite"
-        )
+    if inputs != (wanted := begun.get("seeds")):
+        raise UserError(f"{path} has {inputs} of its {wanted} inputs: start anew with --overwrite")
     was, now = begun["replay"], replay_note(past, baseline)["replay"]
     for key, option in (("run", "RUN"), ("baseline", "--baseline")):
         before, after = (document[key] and document[key]["run"] for document in (was, now))

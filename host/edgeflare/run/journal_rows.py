@@ -179,12 +179,43 @@ class _HeldOut(TypedDict):
     targets: Any
 
 
+class _NotedSource(TypedDict):
+    """The run that is replayed."""
+
+    run: str
+    devices: list[str]
+    compressed: str
+
+
+class _NotedBaseline(TypedDict):
+    """What deviated in a replay's baseline."""
+
+    run: str
+    sha256: list[str]
+
+
+class _NotedSurvey(TypedDict, total=False):
+    """What a replay of a survey was told of it."""
+
+    deviated: list[Count]
+
+
+class _NotedReplay(_NotedSurvey):
+    """What a replay was told of the run that it replays, and of its baseline."""
+
+    run: _NotedSource
+    baseline: _NotedBaseline | None
+    sha256: dict[str, str]
+    seed_sha256: dict[str, str]
+
+
 _NOTED: Final[Mapping[str, Any]] = {
     "seeds": Count,
     "notes": list[str],
     "warnings": list[str],
     "other_hosts": list[str],
     "health": NotedHealth,
+    "replay": _NotedReplay,
     "test": _HeldOut | None,
     "screening": str | None,
     "stopped_by": str | None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from edgeflare.run.nearness import counts as near_and_strong
 from edgeflare.run.run_document import (
     ChangedKind,
@@ -45,10 +47,10 @@ def replay_outcome(
         new = {entry.seed_id for entry in deviating if entry.sha256 not in baseline["sha256"]} | {
             seed_id
             for seed_id in others
-            if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
+            if noted["seed_sha256"].get(str(seed_id)) not in baseline["sha256"]
         }
     return ReplayOutcome(
-        run=ReplayedRun(**noted["run"]),
+        run=msgspec.convert(noted["run"], ReplayedRun),
         baseline=None if baseline is None else baseline["run"],
         mended=tuple(mended),
         deviating_seeds=tuple(
