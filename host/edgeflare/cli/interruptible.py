@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -63,11 +64,11 @@ def interruptible_once(stopping: str, interrupt: Interrupt | None = None) -> Ite
     """
     interrupt = interrupt or Interrupt()
 
-    def asked(by: InterruptedBy) -> KeyboardInterrupt | None:
+    def asked(by: InterruptedBy, _frame: FrameType | None) -> KeyboardInterrupt | None:
         _ask(interrupt, by, stopping)
         return interrupt_error(by) if interrupt.urgent() else None
 
-    with signal_errors({number: lambda _, by=by: asked(by) for number, by in _BY.items()}):
+    with signal_errors({number: partial(asked, by) for number, by in _BY.items()}):
         yield interrupt
 
 
