@@ -37,6 +37,7 @@ from tampering import (
     weighted,
     whole,
     with_constant,
+    with_rectifiers_apart,
 )
 
 CONTENT, FLOAT = COMPRESSED.read_bytes(), ORIGINAL.read_bytes()
@@ -113,6 +114,23 @@ def test_whatever_a_converter_rounds_is_explained(converter: Converter) -> None:
     for seed in range(3):
         found = loss(content, seed=seed)
         assert (found.first, found.most, found.margin, found.beyond) == (None, None, None, ())
+
+
+@pytest.mark.parametrize("half", [True, False])
+@pytest.mark.parametrize("apart", ["compressed", "original"])
+def test_an_activation_that_one_file_fuses_is_no_error_of_the_layer(apart: str, half: bool) -> None:
+    """The file in half precision has no range that cuts off what is below 0."""
+    content = with_prepared_weights(FLOAT, ["DEQUANTIZE"]) if half else CONTENT
+    if apart == "compressed":
+        content, original = with_rectifiers_apart(content), FLOAT
+    else:
+        original = with_rectifiers_apart(FLOAT)
+    found = found_of(
+        content, original, (original_input() if half else example_input(), original_input())
+    )
+    assert (found.first, found.unmatched, found.coarse) == (None, (), ())
+    for layer in found.layers:
+        assert layer.total is None or layer.total.snr_db is None or layer.total.snr_db > 20
 
 
 FAULTS: dict[str, tuple[int, Callable[[Any], Any]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -132,6 +133,27 @@ def original_input(seed: int = 0) -> Values:
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         image = arrays["images"][seed]
     return np.asarray((image / np.float32(255)).astype(np.float32).reshape(1, 28, 28, 1))
+
+
+def with_rectifiers_apart(content: bytes) -> bytes:
+    """A model whose fused rectifiers are operators of their own."""
+
+    def change(model: Any) -> None:
+        writer, operators = GraphWriter(model), []
+        for one in writer.graph.operators:
+            operators.append(one)
+            options, kinds = one.builtinOptions, schema.ActivationFunctionType
+            if getattr(options, "fusedActivationFunction", kinds.NONE) == kinds.RELU:
+                options.fusedActivationFunction = kinds.NONE
+                (end,) = one.outputs
+                before = copy.copy(writer.graph.tensors[end])
+                before.name = b"before " + before.name
+                writer.graph.tensors.append(before)
+                one.outputs = [len(writer.graph.tensors) - 1]
+                operators.append(writer.detached("RELU", [*one.outputs], [end]))
+        writer.graph.operators = operators
+
+    return edited(content, change)
 
 
 def residual_model() -> bytes:

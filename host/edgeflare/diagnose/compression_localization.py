@@ -16,6 +16,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from edgeflare.diagnose.activations_apart import (
+    NOT_APART,
+    activation_apart,
+    activations_behind,
+)
 from edgeflare.diagnose.arm_probe import OpenProbe, State
 from edgeflare.diagnose.coarse_quantization import CoarseSearch
 from edgeflare.diagnose.compression_error import (
@@ -86,6 +91,10 @@ class CompressionLocalizer:
         self._matched = match_layers(compressed, original)
         self._options = {
             op: option_differences(compressed, op, original, original_op)
+            for op, (original_op, _) in self._matched.items()
+        }
+        self._apart = {
+            op: activation_apart(compressed, op, original, original_op)
             for op, (original_op, _) in self._matched.items()
         }
         self._seeds = seeds
@@ -211,10 +220,12 @@ class CompressionLocalizer:
     @property
     def _unmatched(self) -> tuple[LayerName, ...]:
         """The layers of the compressed model that the original has none like."""
+        behind = activations_behind(self._compressed, self._original.graph, self._pairs_matched)
         return tuple(
             layer_name(self._compressed, layer)
             for layer in self._compressed.layers
-            if layer.index not in self._matched and layer.name not in ("QUANTIZE", "DEQUANTIZE")
+            if layer.index not in self._matched and layer.index not in behind
+            if layer.name not in ("QUANTIZE", "DEQUANTIZE")
         )
 
     def _noise(self, op: int, variances: Mapping[int, Real], wanted: Real) -> Real:
@@ -365,7 +376,7 @@ class CompressionLocalizer:
 
     def _output(self, op: int, twin: State) -> Real:
         tensor = self._compressed.tensors[self._compressed.operators[op].outputs[0]]
-        return tensor.real(twin[tensor.index])
+        return self._apart.get(op, NOT_APART).of_compressed(tensor.real(twin[tensor.index]))
 
     def _layer_error(
         self,
@@ -378,7 +389,9 @@ class CompressionLocalizer:
         one = self._compressed.operators[op]
         by: MatchedBy = "conversion" if op in self._requantizing else self._matched[op][1]
         tensor = self._compressed.tensors[one.outputs[0]]
-        got = tensor.real(twin[tensor.index])
+        got = self._output(op, twin)
+        if captured is not None:
+            captured = self._apart.get(op, NOT_APART).of_original(captured)
         unit = unit_of(tensor, wanted)
         residual = distances(self._reachable(op, wanted), got) / unit
         explained = explained_error(one, tensor, wanted, noise) / unit
@@ -491,7 +504,10 @@ class CompressionLocalizer:
         """Return the outputs of the original's operators on the inputs of the twin's."""
         inputs = [values for op in pairs for values in self._feeds(op, twin)]
         outputs = self._original.alone(list(pairs.values()), inputs)
-        return {op: outputs[self._made(original_op)] for op, original_op in pairs.items()}
+        return {
+            op: self._apart[op].of_original(outputs[self._made(original_op)])
+            for op, original_op in pairs.items()
+        }
 
     def _seen(self, operator: GraphOp, twin: State) -> bool:
         return all(

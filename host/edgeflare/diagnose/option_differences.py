@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.diagnose.activations_apart import NOT_APART, activation_apart
 from edgeflare.models.tflite_graph import Graph
 
 _FREE: Final = frozenset(
@@ -68,9 +69,6 @@ _NAMES: Final = {
     "padding": schema.Padding,
 }
 """Options whose values have names."""
-
-_OWN_OPERATORS: Final = {"RELU", "RELU6", "RELU_N1_TO_1", "TANH"}
-"""Activations that stand as operators of their own too."""
 
 _NEVER_ALIKE: Final = (
     frozenset({"AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"}),
@@ -139,7 +137,7 @@ def option_differences(
     for name in sorted((mine.keys() & its.keys()) - _FREE):
         one = OptionDifference(_snake(name), _plain(name, mine[name]), _plain(name, its[name]))
         if one.compressed == one.original or _is_no_difference(
-            name, one, (compressed, op), (original, original_op)
+            name, (compressed, op), (original, original_op)
         ):
             continue
         found.append(one)
@@ -150,22 +148,15 @@ _Side = tuple[Graph, int]
 """A graph, and the position of one of its operators."""
 
 
-def _is_no_difference(name: str, option: OptionDifference, mine: _Side, its: _Side) -> bool:
+def _is_no_difference(name: str, mine: _Side, its: _Side) -> bool:
     """Whether an option that is written differently changes no number."""
     kinds = {graph.operators[op].name for graph, op in (mine, its)}
     if name == "fusedActivationFunction":
-        return _is_applied_behind(option.compressed, option.original, its) or _is_applied_behind(
-            option.original, option.compressed, mine
-        )
+        return activation_apart(*mine, *its) != NOT_APART
     if name == "axis" and kinds <= _COUNTED_FROM_THE_END:
         return _axis_from_the_start(*mine) == _axis_from_the_start(*its)
     sizes = _sizes(*mine)
     return kinds <= _PADDING and sizes == _sizes(*its) and _has_no_place(name, *sizes[1:])
-
-
-def _is_applied_behind(fused: Any, other: Any, side: _Side) -> bool:
-    """Whether an operator without the activation that is fused into another has it behind."""
-    return bool(other == "NONE" and _applied_behind(*side) == {fused})
 
 
 def _has_no_place(name: str, made: tuple[int, ...], weights: tuple[int, ...]) -> bool:
@@ -193,13 +184,6 @@ def _axis_from_the_start(graph: Graph, op: int) -> int:
     operator = graph.operators[op]
     counted = operator.inputs if operator.name in ("GATHER", "UNPACK") else operator.outputs
     return int(graph.options(op)["axis"]) % max(1, len(graph.tensors[counted[0]].shape))
-
-
-def _applied_behind(graph: Graph, op: int) -> set[str]:
-    """Return the activation that follows an operator, where nothing else reads its output."""
-    made = graph.operators[op].outputs[0]
-    readers = {operator.name for operator in graph.operators if made in operator.inputs}
-    return readers if readers <= _OWN_OPERATORS and made not in graph.outputs else set()
 
 
 def _plain(name: str, value: Any) -> Any:

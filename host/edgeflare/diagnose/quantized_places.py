@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeflare.diagnose.activations_apart import activation_apart, activations_behind
 from edgeflare.diagnose.arm_probe import State
 from edgeflare.diagnose.compression_error import QuantizedPart
 from edgeflare.diagnose.constant_error import constants_in_pairs
@@ -108,13 +109,15 @@ def quantized_places(
     given = compressed.inputs[0]
     yield QuantizedPlace(INPUT, "output", given, *standing_for[given])
     for layer in compressed.layers:
-        quantizes = layer.index in matched or layer.name == "QUANTIZE"
+        if (behind := matched.get(layer.index)) is None:
+            quantizes = layer.name == "QUANTIZE"
+        else:  # what is quantized before an activation that the original fuses is not known
+            quantizes = not activation_apart(compressed, layer.index, original, behind).compressed
         if quantizes and layer.outputs[0] in standing_for and layer.name not in PRESCRIBED:
             yield QuantizedPlace(
                 layer.index, "output", layer.outputs[0], *standing_for[layer.outputs[0]]
             )
-        if layer.index in matched and layer.name in WEIGHTED:
-            behind = matched[layer.index]
+        if behind is not None and layer.name in WEIGHTED:
             for first, second in constants_in_pairs(compressed, layer.index, original, behind):
                 stored = compressed.stored(first.index)
                 if stored is not None and stored.scales and len(first.shape) > 1:
@@ -126,7 +129,8 @@ def counterparts(
 ) -> dict[int, tuple[int, int]]:
     """Return the original's tensor that a tensor stands for, and the operator that makes it.
 
-    What a QUANTIZE, DEQUANTIZE or CAST puts out stands for the same as what it is given.
+    What a QUANTIZE, DEQUANTIZE or CAST puts out stands for the same as what it is given, and so
+    does an activation that the original fuses into the layer before.
 
     Args:
         compressed: the graph of the compressed model.
@@ -138,13 +142,14 @@ def counterparts(
 
     """
     found = {compressed.inputs[0]: (original.inputs[0], INPUT)}
+    behind = activations_behind(compressed, original, matched)
     for layer in compressed.layers:
         if not layer.outputs:  # CALL_ONCE and ASSIGN_VARIABLE
             continue
         if layer.index in matched:
             other = original.operators[matched[layer.index]]
             found[layer.outputs[0]] = other.outputs[0], other.index
-        elif layer.name in CONVERSIONS and layer.inputs[0] in found:
+        elif (layer.name in CONVERSIONS or layer.index in behind) and layer.inputs[0] in found:
             found[layer.outputs[0]] = found[layer.inputs[0]]
     return found
 

@@ -44,6 +44,7 @@ from tampering import (
     original_input,
     weighted,
     with_constant,
+    with_rectifiers_apart,
 )
 
 NOT_ALONE = "not run by themselves: RESHAPE (operator 7)"
@@ -360,6 +361,22 @@ def test_a_float16_file_is_seen_whole() -> None:
     found, _ = figures_of(with_prepared_weights(FLOAT, ["DEQUANTIZE"]), float_input=True)
     assert found
     assert all(one.entire is not None and one.entire.inputs == len(INPUTS) for one in found)
+
+
+@pytest.mark.parametrize("apart", ["compressed", "original"])
+def test_layers_are_compared_behind_an_activation_that_one_file_fuses(apart: str) -> None:
+    half = with_prepared_weights(FLOAT, ["DEQUANTIZE"])
+    content, original = half, with_rectifiers_apart(FLOAT)
+    if apart == "compressed":
+        content, original = with_rectifiers_apart(half), FLOAT
+    found, layers = figures_of(content, original=original, float_input=True)
+    assert layers.notes.lines() == []
+    assert {one.layer.name for one in found} >= {"CONV_2D", "FULLY_CONNECTED"}
+    for one in found:
+        for error in (one.entire, one.single):
+            assert error is not None
+            assert error.snr_db is None or error.snr_db > 40
+        assert one.sensitivity is None or one.sensitivity.margin < 0.05
 
 
 def test_the_quantize_of_a_float_input_stands_for_the_input() -> None:

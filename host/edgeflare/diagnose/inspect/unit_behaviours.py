@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.activations_apart import ActivationApart, activation_apart
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, UnitLayer
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.errors import UserError
@@ -56,6 +57,7 @@ class _MatchedLayer:
 
     compressed: GraphTensor
     original: GraphTensor
+    apart: ActivationApart
 
 
 class UnitBehaviours:
@@ -101,7 +103,11 @@ class UnitBehaviours:
                 continue
             theirs = original.graph.operators[original_op].outputs[0]
             self._matched.append(
-                _MatchedLayer(compressed.graph.tensors[tensor], original.graph.tensors[theirs])
+                _MatchedLayer(
+                    compressed.graph.tensors[tensor],
+                    original.graph.tensors[theirs],
+                    activation_apart(compressed.graph, op, original.graph, original_op),
+                )
             )
             name = compressed.graph.operators[op].name
             layers.append(UnitLayer(name, op, compressed.neurons[op]))
@@ -127,8 +133,10 @@ class UnitBehaviours:
             gradients = self._original.tensor_gradients(original_row, weights)
         found: dict[str, list[Real]] = {name: [] for name in self._behaviours}
         for layer in self._matched:
-            activation = layer.compressed.real(got[layer.compressed.index])
-            wrong = layer.original.real(exact[layer.original.index]) - activation
+            apart = layer.apart
+            activation = apart.of_compressed(layer.compressed.real(got[layer.compressed.index]))
+            wanted = apart.of_original(layer.original.real(exact[layer.original.index]))
+            wrong = wanted - activation
             for name, values in found.items():
                 values.append(self._of_layer(name, layer, activation, wrong, gradients))
         return InputBehaviours(

@@ -10,6 +10,7 @@ from math import isfinite, sqrt
 import numpy as np
 
 from edgeflare.core.answer import Answer
+from edgeflare.diagnose.activations_apart import NOT_APART, ActivationApart, activation_apart
 from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
 from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.diagnose.layer_difference import FLOAT_NOISE, layer_name
@@ -56,6 +57,10 @@ class OriginalComparison:
         self._matched = match_layers(graph, original.model.graph)
         matched = {op: there for op, (there, _) in self._matched.items()}
         self._counterparts = counterparts(graph, original.model.graph, matched)
+        self._apart = {
+            op: activation_apart(graph, op, original.model.graph, there)
+            for op, there in matched.items()
+        }
         self._single = [layer for layer in graph.layers if self._can_run_alone(layer)]
         shown = {operator.index for operator in self._shown}
         without = [
@@ -126,8 +131,10 @@ class OriginalComparison:
             wanted = real.get(self._counterparts[made][0])
             if wanted is None:
                 continue
+            wanted = self._of(operator.index).of_original(wanted)
             if made in twin:
-                self._entire_sums[operator.index].add(wanted, self._real(made, twin))
+                got = self._of(operator.index).of_compressed(self._real(made, twin))
+                self._entire_sums[operator.index].add(wanted, got)
             if operator.index in self._ranges:
                 self._ranges[operator.index].add(wanted)
         alone = self._alone(arm, real)
@@ -200,13 +207,18 @@ class OriginalComparison:
                 for tensor in self._graph.fed(operator)
             ],
         )
-        wanted = {operator.index: outputs[self._wanted(operator.index)] for operator in matched}
+        wanted = {
+            operator.index: self._of(operator.index).of_original(
+                outputs[self._wanted(operator.index)]
+            )
+            for operator in matched
+        }
         return {
             operator.index: (
                 wanted[operator.index]
                 if operator.index in wanted
                 else self._real(operator.inputs[0], given),
-                self._real(operator.outputs[0], made),
+                self._of(operator.index).of_compressed(self._real(operator.outputs[0], made)),
             )
             for operator in self._single
         }
@@ -222,7 +234,10 @@ class OriginalComparison:
         An operator that hands on what it is given adds none.
         """
         outputs = {
-            op: (self._original_op(op), real[self._wanted(op)] + (got - wanted))
+            op: (
+                self._original_op(op),
+                self._of(op).of_original(real[self._wanted(op)]) + (got - wanted),
+            )
             for op, (wanted, got) in alone.items()
         }
         off = {op: output for op, output in outputs.items() if _is_off(*alone[op])}
@@ -235,6 +250,9 @@ class OriginalComparison:
                 self._margins.setdefault(op, []).append((abs(moved), home.differs(answer)))
         for op in outputs.keys() - off.keys():
             self._margins.setdefault(op, []).append((0.0, False))
+
+    def _of(self, op: int) -> ActivationApart:
+        return self._apart.get(op, NOT_APART)
 
     def _real(self, tensor: int, state: State) -> Real:
         return self._graph.tensors[tensor].real(state[tensor])
