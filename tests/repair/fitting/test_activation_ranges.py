@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range
 from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.fitting import activation_ranges
 from edgeflare.repair.fitting.activation_ranges import (
     averaged_range,
@@ -39,6 +41,7 @@ from fitted_networks import (
     structure,
     untold,
 )
+from operator_chain import ChainStep, write_tflite
 from tampering import edited
 
 _AT_MOST = {"example": 0.7, "mobilenet": 1.1, "resnet": 1.02}
@@ -355,3 +358,35 @@ def test_a_channel_that_was_clipped_is_rounded_anew_and_no_other(name: str) -> N
     if len(tensor.scales) > 1:
         others = np.delete(np.arange(len(channels)), 1)
         assert np.array_equal(after[others], before[others])
+
+
+def _softmax_of_pairs(content: bytes) -> bytes:
+    """Return a network whose logits are reshaped, so that each two are the choices of a softmax."""
+    graph, writer = Graph(content), Writer(content)
+    logits = graph.tensors[graph.outputs[0]].as_interface
+    pairs = logits.shape[-1] // 2, 2
+    shape = writer.constant("shape", np.array(pairs, np.int32))
+    shaped = writer.tensor(replace(logits, name="pairs", shape=pairs))
+    writer.operator("RESHAPE", [graph.outputs[0], shape], shaped, newShape=list(pairs))
+    quantized = replace(logits, scale=1 / 256, zero_point=-128) if logits.scale else logits
+    chances = writer.tensor(replace(quantized, name="chances", shape=pairs))
+    writer.operator("SOFTMAX", [shaped], chances, version=2, beta=1.0)
+    writer.begin_and_end(graph.inputs, [chances])
+    return writer.content()
+
+
+def test_logits_that_are_reshaped_are_those_of_each_softmax() -> None:
+    """No choice of the pair with the lesser logits is cut off."""
+    weights = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+    bias = np.array([20, 20, 0, 0], np.float32)
+    chain = [ChainStep("logits", "FULLY_CONNECTED", ("image",), (1, 4), weights, bias)]
+    ranges = {"image": (0.0, 255 / 256), "logits": (-40.0, 40.0)}
+    rows = np.random.default_rng(1).integers(-128, 128, (60, 6)).astype(np.int8)
+    real = (rows.astype(np.float32) + 128) / np.float32(256)
+    content, original = (
+        _softmax_of_pairs(write_tflite(chain, (1, 6), of)) for of in (ranges, None)
+    )
+    fitted = fit_ranges(QuantizedNetwork(content, original, rows, real), untold)
+    wanted = outputs(original, real)
+    before, after = ((outputs(of, rows) + 128.0) / 256 - wanted for of in (content, fitted))
+    assert np.abs(after).max() < np.abs(before).max()

@@ -31,8 +31,8 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.quantized_range import QuantizedRange, least_error_range, range_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.biases import (
-    feeds_softmax_alone,
     has_integer_bias,
+    softmax_choices,
     write_bias,
 )
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
@@ -118,9 +118,10 @@ def fit_groups(
         progress(done, total)
         found = None
         if group.sources[0] in logits and len(group.sources) == 1:
-            found = logit_range(values[group.sources[0]])
+            operator, choices = logits[group.sources[0]]
+            found = logit_range(values[group.sources[0]].reshape(-1, choices))
         if found is not None:
-            shifts[logits[group.sources[0]]] = found.low
+            shifts[operator] = found.low
             found = QuantizedRange(0.0, found.high - found.low)
         else:
             found = _fitted(graph, group, values)
@@ -172,13 +173,17 @@ def activation_limits(graph: Graph, operator: int) -> tuple[float, float]:
     return _CLIPPED_BY.get(_activation(graph, operator), _ALL)
 
 
-def _logit_layers(graph: Graph, layers: Sequence[MatchedLayer]) -> dict[int, int]:
-    """Return the operators that compute logits which may be shifted, by their outputs."""
-    return {
-        layer.output: layer.operator
-        for layer in layers
-        if has_integer_bias(graph, layer) and feeds_softmax_alone(graph, layer)
-    }
+def _logit_layers(graph: Graph, layers: Sequence[MatchedLayer]) -> dict[int, tuple[int, int]]:
+    """Return the operators that compute logits which may be shifted, by their outputs.
+
+    With each stands how many of its values in a row are the choices of a softmax.
+    """
+    found = {}
+    for layer in layers:
+        choices = softmax_choices(graph, layer) or 0
+        if choices > 1 and has_integer_bias(graph, layer):
+            found[layer.output] = layer.operator, choices
+    return found
 
 
 def _values(
@@ -190,7 +195,7 @@ def _values(
 ) -> dict[int, Floats]:
     """Return values of the original's tensors on all inputs, by the compressed model's tensor.
 
-    Those of the tensors `whole` are (n, ..., classes), those of some channels of `averaged` ones
+    Those of the tensors `whole` are (n, *shape), those of some channels of `averaged` ones
     (channels, places); of all others some are kept, flat. `progress` is told how many inputs are
     evaluated.
     """

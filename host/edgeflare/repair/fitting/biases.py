@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.tensor_ties import consumers, moves_values
+from edgeflare.diagnose.tensor_ties import consumers
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.repair.fitting.quantized_network import MatchedLayer
@@ -64,26 +64,31 @@ def has_integer_bias(graph: Graph, layer: MatchedLayer) -> bool:
     )
 
 
-def feeds_softmax_alone(graph: Graph, layer: MatchedLayer) -> bool:
-    """Whether a softmax is all that sees a layer's output, also behind operators that move it.
+_RESHAPING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+"""Operators that leave values in their order."""
 
-    A softmax gives the same for values that are all shifted by one amount.
+
+def softmax_choices(graph: Graph, layer: MatchedLayer) -> int | None:
+    """Return how many values of a layer in a row are the choices of a softmax.
+
+    It gives the same for choices that are all shifted by one amount. None where something else
+    sees the values, or sees them in another order than the layer puts them out.
     """
     if graph.options(layer.operator).get("fusedActivationFunction", 0):
-        return False
-    waiting, seen = [layer.output], False
+        return None
+    waiting, found = [layer.output], set[int]()
     while waiting:
         tensor = waiting.pop()
         if tensor in graph.outputs:
-            return False
+            return None
         for consumer in consumers(graph, tensor):
-            if moves_values(consumer):
+            if consumer.name in _RESHAPING:
                 waiting.extend(consumer.outputs)
             elif consumer.name == "SOFTMAX":
-                seen = True
+                found.add(graph.tensors[tensor].shape[-1])
             elif consumer.name != "SHAPE":
-                return False
-    return seen
+                return None
+    return found.pop() if len(found) == 1 else None
 
 
 def real_bias(graph: Graph, layer: MatchedLayer) -> Real:
@@ -101,7 +106,7 @@ def real_bias(graph: Graph, layer: MatchedLayer) -> Real:
     if layer.bias is None or layer.float_bias is None:
         raise ValueError(f"operator {layer.operator} has no biases")
     wanted = layer.float_bias.astype(np.float64)
-    if not feeds_softmax_alone(graph, layer):
+    if softmax_choices(graph, layer) is None:
         return wanted
     stored = graph.values(layer.bias).astype(np.float64).ravel() * _steps(graph, layer)
     return wanted + float(np.median(stored - wanted))

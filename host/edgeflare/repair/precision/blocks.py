@@ -33,7 +33,7 @@ from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_details import Block, Residual
 from edgeflare.repair.fitting.activation_ranges import activation_limits, counterparts
-from edgeflare.repair.fitting.biases import feeds_softmax_alone
+from edgeflare.repair.fitting.biases import softmax_choices
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
 
@@ -172,7 +172,7 @@ def operator_errors(
         for layer in network.layers
         if layer.operator in set(operators) and layer.output in wanted_of
     ]
-    logits = {layer.output for layer in layers if feeds_softmax_alone(graph, layer)}
+    logits = {layer.output for layer in layers if softmax_choices(graph, layer)}
     rounded = isolate(graph, [layer.operator for layer in layers])
     exact = isolate(original, [layer.original for layer in layers])
     tensors = sorted({tensor for layer in layers for tensor in layer.original_inputs})
