@@ -25,6 +25,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import compressed_as
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
 from edgeflare.repair.judging.judgement_inputs import judged_sets, known_labels
@@ -84,7 +85,8 @@ def quantized(opened: OpenedPair) -> bytes:
     pair, seeds = opened.pair, opened.seeds
     rows = opened.panel.rows(Arm.ORIGINAL, seeds.inputs, seeds.seed_ids)
     original = read_model_file(Path(str(pair.original)))
-    return compressed_as(read_model_file(pair.compressed), original, rows).content
+    network = QuantizedNetwork(original, original, rows, rows)
+    return compressed_as(read_model_file(pair.compressed), network).content
 
 
 def parse() -> argparse.Namespace:

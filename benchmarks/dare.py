@@ -149,7 +149,9 @@ def write_history(laboratory: TrainedFashion, out: Path) -> None:
         content = classifier.written(Constants(*kinds))
         (out / f"checkpoint-{number + 1:02}.tflite").write_bytes(content)
     (out / "original.tflite").write_bytes(content)
-    made = compressed_as(read_model_file(pair.compressed), content, labelled.rows[:CALIBRATING])
+    some = labelled.rows[:CALIBRATING]
+    network = QuantizedNetwork(content, content, some, some)
+    made = compressed_as(read_model_file(pair.compressed), network)
     (out / "compressed.tflite").write_bytes(made.content)
     seeds = slice(half, half + SEEDS)
     np.savez(out / "seeds.npz", images=images[seeds], labels=labels[seeds])

@@ -1,6 +1,7 @@
 """Write `.tflite` files: new ones, or existing ones with operators added behind their last.
 
-The contents of an existing file are kept: weights, metadata, signatures, operators and their order.
+The contents of an existing file are kept: weights, metadata, signatures, operators and their order,
+and the files that it carries behind its graph.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
+from edgeflare.models.associated_files import with_associated_files
 from edgeflare.models.model_structure import options_class
 from edgeflare.models.tflite_file import read_model
 
@@ -46,6 +48,7 @@ class Writer:
 
     def __init__(self, content: bytes | None = None) -> None:
         """Begin with a file, or with an empty graph."""
+        self._source = content
         if content is None:
             model = schema.ModelT()
             model.version = _SCHEMA_VERSION
@@ -128,7 +131,8 @@ class Writer:
 
     def content(self) -> bytes:
         """Return the file."""
-        return written(self._model)
+        made = written(self._model)
+        return made if self._source is None else with_associated_files(made, self._source)
 
     def buffer(self, content: bytes) -> int:
         """Add a buffer, and return its index."""

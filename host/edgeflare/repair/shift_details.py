@@ -13,6 +13,9 @@ import msgspec
 from edgeflare.record.json_types import Amount, Count, CountFromOne, Number, Share
 from edgeflare.statistics.bootstrap import Estimate
 
+NOTE: Final = "edgeflare.repair"
+"""Key of the metadata entry of a file with shifts: name and sha256 of the model before, as JSON."""
+
 PERCEPTRON: Final = "perceptron"
 ABSTAINING: Final = "perceptron-abstaining"
 SECOND: Final = "second-class"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -22,11 +24,12 @@ from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from edgeflare.models.tflite_writer import Writer
+from edgeflare.models.tflite_writer import Writer, notes
 from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
+    compressed_as,
     float_operators,
     weights_only,
 )
@@ -34,6 +37,7 @@ from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_origina
 from edgeflare.repair.methods.calibration import fit_calibration
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import Net, judged, require_progress, untold
+from graph_writer import GraphWriter
 from operator_chain import ChainStep, write_tflite
 from tampering import COMPRESSED, ORIGINAL, InterpreterProbe, edited, run
 
@@ -42,6 +46,12 @@ KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 REWRITINGS: dict[str, Callable[[QuantizedNetwork], Rewritten]] = {
     "weights only": weights_only,
     "head in float": lambda network: float_operators(network, [head(network.graph).index]),
+}
+
+
+EACH: dict[str, Callable[[QuantizedNetwork], Rewritten]] = {
+    **REWRITINGS,
+    "8 bits anew": lambda network: compressed_as(network.content, network),
 }
 
 
@@ -293,16 +303,43 @@ def named_otherwise(content: bytes) -> bytes:
     return edited(content, change)
 
 
-@pytest.mark.parametrize("rewriting", REWRITINGS)
+@pytest.mark.parametrize("rewriting", EACH)
 def test_inputs_outputs_and_signature_are_those_of_the_compressed_model(rewriting: str) -> None:
     network = example().with_content(named_otherwise(example().content))
-    graph = Graph(REWRITINGS[rewriting](network).content)
+    graph = Graph(EACH[rewriting](network).content)
     assert [graph.tensors[tensor].name for tensor in graph.inputs] == ["pixels"]
     assert [graph.tensors[tensor].name for tensor in graph.outputs] == ["classes"]
     (signature,) = graph.model.signatureDefs
     (output,) = signature.outputs
     assert (signature.signatureKey, output.name) == (b"classify", b"scores")
     assert (output.tensorIndex,) == graph.outputs
+
+
+@pytest.mark.parametrize("rewriting", EACH)
+def test_metadata_and_the_files_behind_the_graph_are_those_of_the_compressed_model(
+    rewriting: str,
+) -> None:
+    """Of a model with a further graph, whose signature is no matter of the main one."""
+
+    def change(model: Any) -> None:
+        writer = GraphWriter(model)
+        writer.second()
+        given, made = (writer.tensor(name, (1, 4), "FLOAT32") for name in ("given", "made"))
+        writer.operator("ABS", [given], [made], schema.AbsOptionsT())
+        writer.first([given], [made])
+        writer.signature("further", 1, {"given": given}, {"made": made})
+
+    writer = Writer(edited(example().content, change))
+    writer.note("TFLITE_METADATA", b"names")
+    file = io.BytesIO()
+    file.write(writer.content())
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("labels.txt", "shirt\nboot\n")
+    made = EACH[rewriting](example().with_content(file.getvalue())).content
+    assert notes(made)["TFLITE_METADATA"] == b"names"
+    with zipfile.ZipFile(io.BytesIO(Writer(made).content())) as archive:
+        assert archive.read("labels.txt") == b"shirt\nboot\n"
+    assert [known.signatureKey for known in Graph(made).model.signatureDefs] == [b"serving_default"]
 
 
 def with_two_outputs(content: bytes, *, softmax_first: bool) -> bytes:
@@ -322,7 +359,7 @@ def test_outputs_have_the_order_of_the_compressed_model() -> None:
         content=with_two_outputs(COMPRESSED.read_bytes(), softmax_first=True),
         original=with_two_outputs(ORIGINAL.read_bytes(), softmax_first=False),
     )
-    for rewriting in REWRITINGS.values():
+    for rewriting in EACH.values():
         graph = Graph(rewriting(network).content)
         made_by = [graph.tensors[tensor].name for tensor in graph.outputs]
         assert made_by == [network.graph.tensors[tensor].name for tensor in network.graph.outputs]

@@ -133,7 +133,7 @@ def test_a_network_is_compressed_as_another_one_was() -> None:
     content, rows = network(), stripes(20, 3)[0].astype(np.float32) / 255
     ranges = {"image": (0.0, 1.0), "pool": (0.0, 1.0)}
     like = write_tflite([ChainStep("pool", "MEAN", ("image",), (1, 1))], SHAPE, ranges)
-    made = Graph(compressed_as(like, content, rows).content)
+    made = Graph(compressed_as(like, QuantizedNetwork(content, content, rows, rows)).content)
     assert {made.tensors[at].dtype for at in (*made.inputs, *made.outputs)} == {"int8"}
     assert all(made.tensors[layer.outputs[0]].dtype == "int8" for layer in made.layers)
 

@@ -20,9 +20,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.shift_details import MOST_STEPS
+from edgeflare.repair.shift_details import MOST_STEPS, NOTE
 from edgeflare.repair.shifts.model_to_repair import (
-    NOTE,
     ModelToRepair,
     earlier_repair,
     read_model_to_repair,

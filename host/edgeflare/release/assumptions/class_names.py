@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from edgeflare.errors import UserError
+from edgeflare.models.associated_files import NO_ARCHIVE
 from edgeflare.models.folder_labels import folder_labels
 from edgeflare.models.pair_file import Settings
 from edgeflare.outside_text import text_of
@@ -21,12 +21,6 @@ _FILE: Final = "labels.txt"
 
 _MOST_BYTES: Final = 2**20
 """Bytes of a file of class names, at most."""
-
-_NO_NAMES: Final = (
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
-    *(OSError, EOFError, ValueError),
-)
-"""Errors of an archive behind a model that is none, is damaged, or is written in another way."""
 
 _SHOWN: Final = 3
 """Names that a note has."""
@@ -97,7 +91,7 @@ def _named(content: bytes, path: Path) -> Iterator[tuple[bytes, str]]:
             for member in packed.infolist():
                 if member.filename.endswith(".txt") and member.file_size <= _MOST_BYTES:
                     yield packed.read(member), f"{member.filename} in the model"
-    except _NO_NAMES:
+    except NO_ARCHIVE:
         pass
     for folder in (path, path.parent):
         try:

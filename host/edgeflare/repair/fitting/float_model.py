@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import ArrayLike, NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.associated_files import with_associated_files
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_writer import written
 from edgeflare.outside_text import json_value
@@ -28,6 +29,7 @@ from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
+from edgeflare.repair.shift_details import NOTE
 
 Recipe = tuple[Mapping[str, Any], ...]
 """What litert-quantizer takes as JSON: one object for each rule; of those that fit, the last one
@@ -44,8 +46,9 @@ class RewritingFailed(UserError):  # noqa: N818 - a fact about a candidate, whic
 class FloatModel:
     """A copy of the original that is to be rewritten.
 
-    Its inputs and outputs have the order and the names of the compressed model's, and its
-    signature, where all of these have a counterpart in the original.
+    It has the metadata of the compressed model, and the files that this carries. Its inputs and
+    outputs have the order and the names of the compressed model's, and its signature, where all of
+    these have a counterpart in the original.
     """
 
     def __init__(self, network: QuantizedNetwork) -> None:
@@ -72,6 +75,7 @@ class FloatModel:
             code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
         self._main = self._model.subgraphs[0]
         self._ranges: dict[str, dict[str, NDArray[np.float64]]] = {}
+        _take_metadata(self._model, network.graph.model)
         _take_interface(self._model, network)
         _name_each_tensor(self._main)
 
@@ -94,13 +98,11 @@ class FloatModel:
                     limits = np.iinfo(known.dtype)
                     low, high = known.real(np.asarray([limits.min, limits.max])).ravel()
                     self._set_range(original, low, high)
-        self._observe_ranges(
-            tensor for tensor in self._activations() if self._name(tensor) not in self._ranges
-        )
+        self.observe_ranges()
 
-    def _observe_ranges(self, tensors: Iterable[int]) -> None:
-        """Give activations of the original the range that they have on the inputs to fit with."""
-        wanted = list(tensors)
+    def observe_ranges(self) -> None:
+        """Give activations without a range that of the original on the inputs to fit with."""
+        wanted = [at for at in self._activations() if self._name(at) not in self._ranges]
         if not wanted:
             return
         ends = dict.fromkeys(wanted, (np.inf, -np.inf))
@@ -167,7 +169,7 @@ class FloatModel:
             for tensor in main.tensors:
                 tensor.name = name + b"/inner" if tensor.name == name else tensor.name
             main.tensors[new].name = name
-        return written(made)
+        return with_associated_files(written(made), self._network.content)
 
     def _name(self, tensor: int) -> str:
         return str(self._main.tensors[tensor].name.decode(errors="replace"))
@@ -265,16 +267,43 @@ def _take_interface(model: Any, network: QuantizedNetwork) -> None:
     outputs = [counterpart.get(tensor, -1) for tensor in graph.outputs]
     if sorted(inputs) != sorted(original.inputs) or sorted(outputs) != sorted(original.outputs):
         return
+    signatures = _main_signatures(graph.model, counterpart)
+    if signatures is None:
+        return
     main = model.subgraphs[0]
     main.inputs, main.outputs = inputs, outputs
     for tensor in (*graph.inputs, *graph.outputs):
         main.tensors[counterpart[tensor]].name = graph.tensors[tensor].name.encode()
-    signatures = copy.deepcopy(graph.model.signatureDefs or [])
-    for entry in (
-        entry for signature in signatures for entry in (*signature.inputs, *signature.outputs)
-    ):
-        entry.tensorIndex = counterpart[int(entry.tensorIndex)]
-    model.signatureDefs = signatures
+    others = [known for known in model.signatureDefs or [] if known.subgraphIndex]
+    model.signatureDefs = [*signatures, *others]
+
+
+def _main_signatures(model: Any, counterpart: Mapping[int, int]) -> list[Any] | None:
+    """Return the signatures of a model's main graph, with counterparts in place of its tensors.
+
+    None where one names a tensor that has none.
+    """
+    found = copy.deepcopy([known for known in model.signatureDefs or [] if not known.subgraphIndex])
+    for entry in (entry for known in found for entry in (*known.inputs, *known.outputs)):
+        if (there := counterpart.get(int(entry.tensorIndex))) is None:
+            return None
+        entry.tensorIndex = there
+    return found
+
+
+def _take_metadata(model: Any, source: Any) -> None:
+    """Give a model the metadata of another one in place of its own.
+
+    It has no shifts, so that it does not say that it was repaired by some.
+    """
+    model.metadata = []
+    for known in source.metadata or []:
+        if known.name == NOTE.encode():
+            continue
+        entry = copy.copy(known)
+        entry.buffer = len(model.buffers)
+        model.buffers.append(copy.copy(source.buffers[known.buffer]))
+        model.metadata.append(entry)
 
 
 def _name_each_tensor(main: Any) -> None:

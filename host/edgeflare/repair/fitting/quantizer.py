@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
@@ -126,16 +123,15 @@ def float_operators(
     return _rewritten(model, tuple(rules))
 
 
-def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic]) -> Rewritten:
+def compressed_as(compressed: bytes, network: QuantizedNetwork) -> Rewritten:
     """Compress a float network as another one was: in 8 bits whole, or its weights alone.
 
-    Activations have the range of their values on the rows. Inputs and outputs are in float where
-    those of the other network are.
+    Activations have the range of their values on the inputs to fit with. Inputs and outputs are in
+    float where those of the other network are.
 
     Args:
         compressed: the other compressed network's file.
-        original: the float network's.
-        rows: inputs as the float network takes them, (n, ...).
+        network: network whose original is compressed.
 
     Raises:
         UserError: the other one is compressed neither way.
@@ -144,10 +140,10 @@ def compressed_as(compressed: bytes, original: bytes, rows: NDArray[np.generic])
     """
     like = Graph(compressed, "the compressed model")
     integers = computes_in_8_bits(like)
-    model = FloatModel(QuantizedNetwork(original, original, rows, rows))
+    model = FloatModel(network)
     if not integers:
         return _rewritten(model, (_stored_int8(_EACH, _ALL),))
-    model.keep_ranges()
+    model.observe_ranges()
     rules = [_integer(_EACH, _ALL)]
     for name, ends in (("INPUT", like.inputs), ("OUTPUT", like.outputs)):
         if not all(like.tensors[tensor].holds_8_bits for tensor in ends):

@@ -34,6 +34,7 @@ from edgeflare.repair.architecture.trained_classifier import (
 )
 from edgeflare.repair.candidate_check import CandidateCheck
 from edgeflare.repair.fitting.float_model import RewritingFailed
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement import Change, accuracy_change, figures
@@ -251,7 +252,7 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         """Compress a float model, and look at what that costs and answers."""
         rows = self._candidates.labelled.rows[:_CALIBRATING]
         try:
-            made = compressed_as(self._compressed, original, rows)
+            made = compressed_as(self._compressed, QuantizedNetwork(original, original, rows, rows))
         except RewritingFailed as failed:
             return LabelledCandidate(structs.replace(tried, set_aside=str(failed)), None, None)
         candidate = RepairCandidate(

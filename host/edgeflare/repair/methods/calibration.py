@@ -43,6 +43,6 @@ def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], No
     if not computes_in_8_bits(network.graph):
         raise UserError("the compressed model has its weights alone in 8 bits: nothing is ranged")
     progress(0, 1)
-    made = compressed_as(network.content, network.original, network.original_rows)
+    made = compressed_as(network.content, network)
     progress(1, 1)
     return made.content

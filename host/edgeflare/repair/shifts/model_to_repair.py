@@ -13,10 +13,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import notes
 from edgeflare.outside_text import json_value
+from edgeflare.repair.shift_details import NOTE
 from edgeflare.tasks.classification import ClassDecoder, class_count
-
-NOTE = "edgeflare.repair"
-"""Key of a repaired file's metadata entry: JSON with name and sha256 of the model before repair."""
 
 
 @dataclass(frozen=True)

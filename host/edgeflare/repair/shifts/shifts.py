@@ -28,9 +28,8 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.shift_details import MOST_STEPS
+from edgeflare.repair.shift_details import MOST_STEPS, NOTE
 from edgeflare.repair.shifts.model_to_repair import (
-    NOTE,
     ModelToRepair,
     note_of,
     read_model_to_repair,
