@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,11 +24,13 @@ from edgeflare.core.joint_answer import (
     split_decision,
 )
 from edgeflare.core.query import Arm, Outcome, same_decisions
+from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.core.truths import KeptTargets, Truths, is_right, truth_distance
+from edgeflare.core.truths import KeptTargets, Truths, is_right, require_truths, truth_distance
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import ClassDecoder, HeadsDecoder
+from edgeflare.tasks.frame_pooling import ClipFrames
 from edgeflare.tasks.regression import Regression
 
 SCORES = arrays(np.float64, 4, elements=st.integers(-3, 3).map(float))
@@ -254,6 +258,19 @@ def test_the_decision_of_a_target_is_that_of_all_its_parts() -> None:
     targets = np.array([[1, 2], [0, -1], [0, 0]])
     assert Truths(heads, None, targets).decisions().tolist() == [5, -1, 0]
     assert Truths(DECODER, [2, 7], None).decisions().tolist() == [2, -1]
+
+
+def test_a_label_of_a_clip_is_that_of_every_frame(tmp_path: Path) -> None:
+    tensor = Tensor("scores", (40, 1, 3), "float32")
+    decoder = ClassDecoder((tensor,), 0, "logits", ClipFrames(40, "any"))
+    labelled = Seeds(np.zeros((2, 40)), np.array([2, -1]), ("a", "b"))
+    seeds = require_truths(decoder, labelled, tmp_path)
+    truths = Truths.of_seeds(decoder, seeds)
+    assert truths.known().tolist() == [True, False]
+    assert is_right(joint_truth([2] * 40, decoder.parts), truths[0])
+    assert truths.decisions().tolist() == [-1, -1]  # of 3 ** 40 decisions none is counted
+    with pytest.raises(UserError, match="the label of seed b is 3, and the model has 3 classes"):
+        require_truths(decoder, replace(labelled, labels=np.array([2, 3])), tmp_path)
 
 
 def test_what_is_missing_is_named() -> None:

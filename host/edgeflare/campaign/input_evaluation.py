@@ -149,8 +149,7 @@ class HeldOut:
                     f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"
                     " inputs that are no seeds cannot have: leave out --test"
                 )
-            require_truths(decoder, inputs, path)
-            return cls(path, inputs)
+            return cls(path, require_truths(decoder, inputs, path))
         except UserError as error:
             raise UserError(f"--test: {error}") from None
 

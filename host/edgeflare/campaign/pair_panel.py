@@ -196,7 +196,7 @@ def open_pair(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
     _require_comparable(pair, hosts)
-    require_truths(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
+    seeds = require_truths(hosts[Arm.TWIN].decoder, seeds, pair.seeds)
     as_pair = hosts[Arm.TWIN]
     on_device = _with_device_stages(pair, as_pair, inputs, twin, seeds, earlier.get(Arm.DEVICE))
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)

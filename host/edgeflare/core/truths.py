@@ -6,7 +6,7 @@ import base64
 import io
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -144,9 +144,9 @@ class Truths:
     def decisions(self) -> NDArray[np.int64]:
         """Return which decision is right for each seed: (seeds,).
 
-        It is -1 where none is known, and where decisions are not counted.
+        It is -1 where none is known, and where decisions are not counted, or too many.
         """
-        if not self.decoder.choices:
+        if not 0 < self.decoder.choices <= np.iinfo(np.int64).max:
             return np.full(len(self), -1, np.int64)
         truths = [self._at(place) for place in range(len(self))]
         known = [None if truth is None else truth.decision for truth in truths]
@@ -157,7 +157,7 @@ class Truths:
         return np.array([self._at(place) is not None for place in range(len(self))], bool)
 
 
-def require_truths(decoder: Decoder, seeds: Seeds, path: Path) -> None:
+def require_truths(decoder: Decoder, seeds: Seeds, path: Path) -> Seeds:
     """Refuse labels beyond the classes, and targets that are not what the task's answers are.
 
     Args:
@@ -165,16 +165,26 @@ def require_truths(decoder: Decoder, seeds: Seeds, path: Path) -> None:
         seeds: seeds with labels or targets, or without.
         path: where they were loaded from.
 
+    Returns:
+        The seeds. Where each frame of a clip is answered by itself, a label is that of every frame,
+        and they have targets in place of labels.
+
     """
     if seeds.labels is not None and decoder.choices:
-        _require_classes(decoder.choices, seeds.labels, seeds.names, path)
+        of_frames = len(decoder.parts) > 1 and not decoder.heads
+        classes = decoder.parts[0] if of_frames else decoder.choices
+        _require_classes(classes, seeds.labels, seeds.names, path)
+        if of_frames:
+            each = np.tile(seeds.labels[:, None], len(decoder.parts))
+            seeds = replace(seeds, labels=None, targets=each)
     if seeds.targets is None:
-        return
+        return seeds
     for name, target in zip(seeds.names, seeds.targets, strict=True):
         try:
             decoder.target(target)
         except UserError as error:
             raise UserError(f"seeds {path}: targets, seed {name}: {error}") from None
+    return seeds
 
 
 def _require_classes(

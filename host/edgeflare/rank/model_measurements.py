@@ -183,7 +183,7 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
         seeds = _load(labelled, pair.classes, inputs)
         decoder = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder
     with _speaking_of_the_set():
-        require_truths(decoder, seeds, labelled)
+        seeds = require_truths(decoder, seeds, labelled)
         Truths.of_seeds(decoder, seeds).require(f"{labelled} tells who is right")
     return len(seeds)
 

@@ -171,8 +171,7 @@ def fresh_seeds(opened: OpenedPair, request: RepairRequest) -> Seeds | None:
         )
     path = Path(request.test)
     seeds = opened.inputs.load(path, classes=opened.pair.classes)
-    require_truths(opened.panel.reading.decoders[Arm.TWIN], seeds, path)
-    return seeds
+    return require_truths(opened.panel.reading.decoders[Arm.TWIN], seeds, path)
 
 
 def repair_plan(
