@@ -47,7 +47,7 @@ def test_windows_of_an_array_overlap_and_are_normalized_along_the_last_axis() ->
     np.testing.assert_array_equal(domain.encoder(flat).encode(given_rows).ravel(), made.ravel())
 
 
-@pytest.mark.parametrize("shape", [(4, 1, 2, 3), (4, 1, 7)])
+@pytest.mark.parametrize("shape", [(4, 1, 2, 3), (4, 1, 7), (4,)])
 def test_a_model_that_takes_no_such_window_is_refused(
     shape: tuple[int, ...], refusal: Refusal
 ) -> None:

@@ -146,6 +146,7 @@ def test_callables_of_a_file_are_found_beside_it(folder: Path) -> None:
         (BASE + 'task = "clasification"' + PREPROCESS, "did you mean 'classification'?"),
         (BASE + "task = 3" + PREPROCESS, "or a table [task] with a name"),
         (BASE + 'state = {x = "y"}' + PREPROCESS, "say frames = the steps of one clip"),
+        (BASE + 'inputs = {x = "frames"}', "write above the tables frames = the frames of one"),
         (BASE + 'inputs = "x"', 'write [inputs.NAME] above domain = "…"'),
         (BASE + '[inputs.x]\ndomain = "array"' + PREPROCESS, "write it under [inputs.NAME]"),
         (BASE + '[inputs.x]\nsearch = "no"', "expected true or false"),

@@ -74,7 +74,7 @@ class Windows:
             shape = shape[1:]
         if self.length == 1:
             return shape
-        if shape[0] == self.length:
+        if shape[:1] == (self.length,):
             return shape[1:]
         size = prod(shape)
         if len(without_ones(shape)) == 1 and size % self.length == 0:

@@ -13,6 +13,7 @@ from msgspec import structs
 from edgeflare.core.domain import Domain
 from edgeflare.core.task import Task
 from edgeflare.domains.domain_registry import find_domain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
 from edgeflare.errors import UserError
@@ -333,6 +334,11 @@ def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
         raise UserError(
             "a model with a state is run frame by frame: say frames = the steps of one clip beside"
             " [state]"
+        )
+    if not invocation.frames and any(isinstance(i.opened_domain, FramesDomain) for i in inputs):
+        raise UserError(
+            "clips are given to a model frame by frame: write above the tables frames = the frames"
+            " of one clip"
         )
     tables = (said.inputs or {}).items()
     for name in invocation.state:
