@@ -240,13 +240,14 @@ def _deviate_near(
 def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenerator[None]:
     """Reset one part after another to the seed, wherever the input still deviates."""
     point, unconfirmed = refinement.at_trigger(), 0
+    seed = refinement.start.seed
     for part in parts:
-        candidate = point.input.copy()
-        candidate[part] = refinement.start.seed[part]
-        if np.array_equal(candidate, point.input):
+        if np.array_equal(point.input[part], seed[part]):
             continue
         if refinement.left == 0:
             break
+        candidate = point.input.copy()
+        candidate[part] = seed[part]
         (evaluated,) = yield from refinement.evaluate([candidate])
         if evaluated.deviates:
             point, unconfirmed = evaluated, unconfirmed + 1
