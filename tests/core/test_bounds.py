@@ -179,6 +179,20 @@ def test_bounds_are_in_the_levels_of_the_space(
     assert replace(ball, space=space).holds(mutant, seed) == (min(rooms) > 0)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_the_largest_change_of_many_values_is_exact(dtype: str) -> None:
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    space, most = InputSpace(dtype, lowest, highest, cell_axes=1), float(highest - lowest)
+    seed = np.full(5000, lowest, dtype)
+    mutant = seed.copy()
+    mutant[7] = highest
+    for one, other in ((mutant, seed), (seed, mutant)):
+        assert Bounds(most, None, space).holds(one, other)
+        assert Bounds(most, most + 1, space).holds(one, other)
+        assert not Bounds(most - 1, None, space).holds(one, other)
+        assert not Bounds(most, most - 1, space).holds(one, other)
+
+
 @pytest.mark.parametrize(
     ("bounds", "mutant", "projected"),
     [

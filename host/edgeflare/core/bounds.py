@@ -70,8 +70,10 @@ class Bounds:
             return True
         if self._exact:
             flat, home = input_.reshape(-1), seed.reshape(-1)
-            if self.max_linf is not None and cv2.norm(flat, home, cv2.NORM_INF) > self._most:
-                return False
+            if self.max_linf is not None:
+                largest = _largest_change(flat, home)
+                if largest > self._most or flat.size * largest**2 <= self._most_squared:
+                    return largest <= self._most
             # Squares of whole numbers add up to one in any order; OpenCV takes a root meanwhile.
             squared = cv2.norm(flat, home, cv2.NORM_L2SQR) if self.max_l2 is not None else 0.0
             return round(squared) <= self._most_squared
@@ -122,5 +124,19 @@ class Bounds:
             return int(flat @ flat)
         return float(np.square(flat).sum())
 
+
+def _largest_change(flat: Input, home: Input) -> int:
+    """Return the most by which two rows of whole numbers of at most 16 bits differ in a value."""
+    if flat.size < _MANY:
+        return round(cv2.norm(flat, home, cv2.NORM_INF))
+    change = np.maximum(flat, home)
+    change -= np.minimum(flat, home)
+    # A difference of more than the type holds is right modulo its values, so without its sign.
+    return int(change.view(f"u{change.itemsize}").max())
+
+
+_MANY = 2048
+"""Values from which on numpy finds the largest change in less time than OpenCV, which looks at one
+value after the other: 9 µs in place of 58 for 16,000 of 16 bits."""
 
 UNBOUNDED = Bounds()
