@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.domains.audio.log_mel import LogMel, Waves, hann
+from edgeflare.domains.audio.log_mel import LogMel, Waves, cut_frames, hann
 from edgeflare.errors import UserError, suggestion
 from edgeflare.keyword_settings import constructed
 from edgeflare.python_callable import is_callable, load_callable, reason
@@ -295,8 +295,7 @@ class _Spectrum:
         made = np.empty((len(waves), frames, bins), np.float32)
         for place, wave in enumerate(waves):
             real = np.pad(wave / 32_768.0, (self._silence, 0))
-            cut = np.lib.stride_tricks.sliding_window_view(real, self.frame_length)
-            framed = cut[:: self.frame_step][:frames]
+            framed = cut_frames(real, frames, self.frame_length, self.frame_step)
             if self.window == "hann":
                 framed = framed * hann(self.frame_length)
             made[place] = np.abs(np.fft.rfft(framed, self.fft_length or self.frame_length))

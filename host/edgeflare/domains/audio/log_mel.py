@@ -139,18 +139,19 @@ class LogMel:
     def real_features(self, wave: NDArray[np.int16]) -> Real:
         """Return the unrounded features of one sound: (frames, bands) for (samples,)."""
         frames, _ = self.shape(len(wave))
-        window = hann(self.frame_length)
         real = wave / _divisor(wave, self.wave_scale)
+        begin = 0
         if self.framing == "centered":
             side = self.fft_length // 2
             begin = (self.fft_length - self.frame_length) // 2
-            end = self.fft_length - self.frame_length - begin
-            window = np.pad(window, (begin, end))
-            real = np.pad(real, (side, self.fft_length - side))
-        cut = np.lib.stride_tricks.sliding_window_view(real, len(window))
-        framed = cut[:: self.frame_step][:frames] * window
-        magnitudes = np.abs(np.fft.rfft(framed, self.fft_length))
-        energies = magnitudes**self.power @ _mel_filterbank(
+            real = np.pad(real, (side - begin, self.fft_length - side))
+        cut = cut_frames(real, frames, self.frame_length, self.frame_step)
+        # Zeros are filled up here: the transform would take half as long again to do it.
+        framed = np.zeros((frames, self.fft_length))
+        np.multiply(cut, hann(self.frame_length), out=framed[:, begin : begin + self.frame_length])
+        magnitudes = np.abs(np.fft.rfft(framed))
+        powers = magnitudes if self.power == 1 else magnitudes**2
+        energies = powers @ _mel_filterbank(
             self.filters,
             self.fft_length,
             self.sample_rate,
@@ -183,6 +184,16 @@ def _divisor(wave: NDArray[np.int16], scale: WaveScale) -> float:
         return 32768.0
     largest = float(wave.max())
     return largest if largest > 0 else 1.0
+
+
+def cut_frames(sound: Real, frames: int, length: int, step: int) -> Real:
+    """Return the frames of a sound, each `step` values behind the last: (frames, length), a view.
+
+    What numpy has for windows of every place takes as long as a tenth of all features.
+    """
+    apart = (step * sound.itemsize, sound.itemsize)
+    cut: Real = np.ndarray((frames, length), sound.dtype, sound, strides=apart)
+    return cut
 
 
 @cache
