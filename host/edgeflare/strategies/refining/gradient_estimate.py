@@ -9,7 +9,7 @@ process regression). Steps farther away count less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod, sqrt
@@ -125,11 +125,10 @@ class GradientEstimate:
         """
         numbers = self._order[[self._next_frequency() for _ in range(count)]]
         levels = self._space.levels(candidate)
-        together = max(1, _CACHED_VALUES // levels.size)
         return [
             probe
-            for begin in range(0, count, together)
-            for probe in self._probes_of(numbers[begin : begin + together], levels, rng)
+            for part in _cached_parts(count, levels.size)
+            for probe in self._probes_of(numbers[part], levels, rng)
         ]
 
     def _probes_of(
@@ -139,7 +138,10 @@ class GradientEstimate:
         waves = self._cosines.waves(numbers)
         values = tuple(range(1, waves.ndim))
         waves *= AMPLITUDE / np.abs(waves).max(axis=values, keepdims=True)
-        senses = self._space.dithered(levels + np.stack([waves, -waves], axis=1), rng)
+        both = np.empty((len(waves), 2, *levels.shape))
+        np.add(levels, waves, out=both[:, 0])
+        np.subtract(levels, waves, out=both[:, 1])
+        senses = self._space.dithered(both, rng)
         change = self._space.levels(senses) - levels
         more = np.square(change).reshape(len(numbers), 2, -1).sum(axis=2).argmax(axis=1)
         return list(senses[np.arange(len(numbers)), more])
@@ -181,18 +183,22 @@ class GradientEstimate:
         # Many probes begin at one point, whose levels and cosines are computed once.
         begins = {id(before): space.levels(before.input) for before, _ in self._unread}
         places = {begin: cosines.of(levels - self._seed) for begin, levels in begins.items()}
-        steps = np.array(
-            [space.levels(after.input) - begins[id(before)] for before, after in self._unread]
-        )
-        changes = cosines.of(steps)
-        lengths = np.linalg.norm(steps.reshape(len(steps), -1), axis=1)[:, None]
+        changes, lengths = np.empty((len(self._unread), len(cosines))), np.empty(len(self._unread))
+        for part in _cached_parts(len(self._unread), self._seed.size):
+            moves = [
+                space.levels(after.input) - begins[id(before)]
+                for before, after in self._unread[part]
+            ]
+            steps = np.array(moves)
+            changes[part] = cosines.of(steps)
+            lengths[part] = np.linalg.norm(steps.reshape(len(steps), -1), axis=1)
         middles = np.array([places[id(before)] for before, _ in self._unread]) + changes / 2
         gains = np.array(
             [after.first.scores - before.first.scores for before, after in self._unread]
         )
         self._unread.clear()
         self._memory = self._memory.with_steps(
-            changes / lengths, middles, gains / lengths, self._prior
+            changes / lengths[:, None], middles, gains / lengths[:, None], self._prior
         )
 
 
@@ -303,15 +309,24 @@ class DCTBasis:
             basis[at]
             for basis, at in zip(self._bases, np.unravel_index(numbers, self.shape), strict=True)
         )
-        planes = rows[:, :, None] * columns[:, None, :]
-        waves = planes[..., None] * channels[:, None, None, :]
-        waves = frames[:, :, None, None, None] * waves[:, None]
+        waves = rows[:, None, :, None, None]
+        for basis, axes in ((columns, (1, 2, 4)), (channels, (1, 2, 3)), (frames, (2, 3, 4))):
+            if basis.shape[1] > 1:  # else it is 1
+                waves = waves * np.expand_dims(basis, axes)
         return np.asarray(waves.reshape(-1, *self._input_shape))
 
 
 _CACHED_VALUES: Final = 16_384
 """Values of inputs that are computed with at once, so that a core's cache holds what comes between;
 many small inputs together take less time than one after the other."""
+
+
+def _cached_parts(count: int, size: int) -> Iterator[slice]:
+    """Yield the parts in which so many inputs of a size are computed with."""
+    together = max(1, _CACHED_VALUES // size)
+    for begin in range(0, count, together):
+        yield slice(begin, begin + together)
+
 
 _LONG: Final = 1024
 """Length of an axis from which on a fast Fourier transform takes less time than the product with
