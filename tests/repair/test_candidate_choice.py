@@ -434,7 +434,11 @@ def made(
     """What makes candidates of files that are there already."""
 
     def make(_progress: StepProgress) -> Sequence[RepairCandidate]:
-        return [RepairCandidate(name, content, None, told(name)) for name, content in files]
+        before = judged("example").network.content
+        return [
+            RepairCandidate(name, content, None, told(name), in_place=len(content) == len(before))
+            for name, content in files
+        ]
 
     return CandidatePlan("+".join(name for name, _ in files), method, make, instead_of=instead_of)
 
@@ -465,6 +469,16 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(choice: Choose) -> 
 
 
 @pytest.mark.slow
+def test_a_file_of_the_same_length_is_checked_unless_it_was_changed_in_its_place(
+    choice: Choose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidate_check, "candidate_fault", lambda _pair, _seeds: "it crashes")
+    anew = RepairCandidate("calibration", COMPRESSED.read_bytes(), None)
+    check = choice().check
+    assert check.fault(anew) == "it crashes"
+    assert check.fault(replace(anew, in_place=True)) is None
+
+
 def test_of_equal_gains_the_first_is_chosen(choice: Choose) -> None:
     original = judged("example").network.original
     plans = [made([(name, original)], "precision") for name in ("one", "two")]

@@ -119,7 +119,7 @@ class CandidateCheck:
 
     def fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
-        if candidate.recipe is not None or len(candidate.content) != self.size_before:
+        if not candidate.in_place:
             with TemporaryDirectory(prefix="edgeflare-") as folder:
                 path = Path(folder) / NAME
                 path.write_bytes(candidate.content)

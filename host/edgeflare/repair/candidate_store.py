@@ -25,14 +25,14 @@ from edgeflare.record.folder import is_free, remove_files
 from edgeflare.record.folder_contents import read_contents
 from edgeflare.record.request import require_same_request
 from edgeflare.repair.fitting.float_model import Recipe
-from edgeflare.repair.repair_candidate import RepairCandidate
+from edgeflare.repair.repair_candidate import PLAIN_NAME, RepairCandidate
 from edgeflare.repair.repair_document import TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.run.run_directory import RunDirectory
 
 FOLDER = "candidates"
-_PLAIN = re.compile(r"[\w+-]+(\.tflite)?", re.ASCII)
-"""Names of candidates and of the files beside them."""
+_FILE = re.compile(rf"{PLAIN_NAME.pattern}(\.tflite)?", re.ASCII)
+"""Names of candidates, and of the files beside them."""
 
 ABOUT = "about.json"
 
@@ -147,7 +147,7 @@ class StoredCandidates:
         tried, files = entry.tried, entry.files
         path = stored_file(tried.name)
         content = self._directory.read(path)
-        plain = all(_PLAIN.fullmatch(name) for name in (tried.name, *files)) and tried.file == path
+        plain = all(_FILE.fullmatch(name) for name in (tried.name, *files)) and tried.file == path
         if not plain or hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ValueError(f"the candidate {tried.name!r} is damaged")
         candidate = RepairCandidate(tried.name, content, entry.recipe, tried.details, files)

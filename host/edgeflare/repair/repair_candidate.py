@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Final
 
 from edgeflare.errors import EdgeFlareError
 from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
@@ -18,6 +20,10 @@ StepProgress = Callable[[int, int], None]
 """Is called, within one step, with how much of it is done, and how much there is."""
 
 
+PLAIN_NAME: Final = re.compile(r"[\w+-]+", re.ASCII)
+"""What candidates and their plans may be called, since files are."""
+
+
 @dataclass(frozen=True, slots=True)
 class RepairCandidate:
     """A repaired model that may be chosen.
@@ -28,6 +34,8 @@ class RepairCandidate:
         recipe: what the quantizer made it by; None where the file was changed in place.
         details: what its method says of it.
         files: what is written beside it where it is chosen, by the name of the file.
+        in_place: whether numbers of the model before are all that was changed: what runs that runs
+            this, and no kernel set of the host has to be asked.
 
     """
 
@@ -36,6 +44,7 @@ class RepairCandidate:
     recipe: Recipe | None
     details: CandidateDetails = NO_DETAILS
     files: Mapping[str, bytes] = field(default_factory=dict)
+    in_place: bool = False
 
 
 class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the user or the host

@@ -33,7 +33,8 @@ class RepairMethod(ABC):
         halve-biases = "my_package:HalveBiases"
 
     What it writes is a candidate under the same name, and is checked, timed and judged like all
-    others: so it need not know whether it gains. All draws are from `new_rng`.
+    others: so it need not know whether it gains. Plans of its own may name others, of which one
+    step is the method's name, or begins with that and "-". All draws are from `new_rng`.
 
     Attributes:
         in_place: whether the file keeps its length, its operators and their order; one that does
@@ -149,7 +150,9 @@ class FitChains:
         self, chain: tuple[str, ...], progress: StepProgress, details: CandidateDetails = NO_DETAILS
     ) -> RepairCandidate:
         """Return the network after a chain as a candidate; raises as the methods do."""
-        return RepairCandidate("+".join(chain), self.after(chain, progress).content, None, details)
+        content = self.after(chain, progress).content
+        in_place = all(self._methods[step].in_place for step in chain)
+        return RepairCandidate("+".join(chain), content, None, details, in_place=in_place)
 
     def plan(self, chain: str, method: str, effort: Effort = Effort.SECONDS) -> CandidatePlan:
         """Return the plan of that candidate of a method."""

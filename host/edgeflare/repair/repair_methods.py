@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from edgeflare.class_registry import InstalledClasses
 from edgeflare.errors import EdgeFlareError, UserError, suggestion
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.candidate_details import CandidateDetails
+from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.methods.calibration import Calibration
 from edgeflare.repair.methods.dare_method import Dare
@@ -20,6 +24,7 @@ from edgeflare.repair.methods.rewrites import Rewrites
 from edgeflare.repair.methods.rounding import Rounding
 from edgeflare.repair.methods.weights_only import WeightsOnly
 from edgeflare.repair.repair_candidate import (
+    PLAIN_NAME,
     CandidatePlan,
     Effort,
     EnoughTried,
@@ -158,14 +163,16 @@ def _plans_of_other(
     try:
         methods[name] = OTHERS.find(name)(request)
         planned = [_of_other(name, plan, chains) for plan in methods[name].plans(name, chains)]
-        why = "it plans no candidate"
+        why = OTHERS.complaint(name, "it plans no candidate")
+    except UserError as refusal:
+        planned, why = [], str(refusal)
     except EdgeFlareError:
         raise
     except Exception as error:  # whatever a foreign method raises; other methods go on
-        planned, why = [], _fails(error)
+        planned, why = [], OTHERS.complaint(name, _fails(error))
 
     def refused(_: StepProgress) -> Sequence[RepairCandidate]:
-        raise UserError(OTHERS.complaint(name, why))
+        raise UserError(why)
 
     return planned or [CandidatePlan(name, name, refused, Effort.UNKNOWN)]
 
@@ -176,21 +183,53 @@ def _of_other(name: str, plan: CandidatePlan, chains: FitChains) -> CandidatePla
     def make(progress: StepProgress) -> Sequence[RepairCandidate]:
         try:
             made = list(plan.make(progress))
+            for candidate in made:
+                _require_own_name(name, candidate.name)
+                _require_storable(name, candidate)
+                _require_as_said(name, candidate.content, chains.network)
         except (EdgeFlareError, EnoughTried):
             raise
         except Exception as error:  # whatever a foreign method raises; other methods go on
             raise UserError(OTHERS.complaint(name, _fails(error))) from error
         if not made:
             raise UserError(OTHERS.complaint(name, "it makes no candidate"))
-        for candidate in made:
-            _require_as_said(name, candidate.content, chains.network)
         return made
 
+    _require_own_name(name, plan.name)
     return replace(plan, make=make, effort=Effort.UNKNOWN)
 
 
 def _fails(error: Exception) -> str:
     return f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
+
+
+def _require_own_name(name: str, given: object) -> None:
+    """Refuse a name that is no file's, or that may be the one of another method's candidate.
+
+    Args:
+        name: the method's.
+        given: what it calls a plan or a candidate.
+
+    """
+    if not isinstance(given, str) or not PLAIN_NAME.fullmatch(given):
+        why = f"it names a candidate {given!r}, and names have letters, digits, +, - and _"
+        raise UserError(OTHERS.complaint(name, why))
+    steps = given.split("+")
+    if not any(step == name or step.startswith(f"{name}-") for step in steps):
+        why = f"it names a candidate {given}, which does not have the method's name as a step"
+        raise UserError(OTHERS.complaint(name, why))
+
+
+def _require_storable(name: str, candidate: RepairCandidate) -> None:
+    """Refuse what a method of another package says of a candidate that cannot be stored."""
+    try:
+        if not isinstance(candidate.details, CandidateDetails):
+            raise TypeError(f"details are {type(candidate.details).__name__}")
+        said = msgspec.to_builtins((candidate.recipe, candidate.details, candidate.files))
+        msgspec.convert(said, tuple[Recipe | None, CandidateDetails, Mapping[str, bytes]])
+    except (TypeError, ValueError) as error:  # msgspec's errors are among these
+        why = f"what it says of {candidate.name} cannot be stored: {error}"
+        raise UserError(OTHERS.complaint(name, why)) from error
 
 
 def _require_as_said(name: str, content: object, network: QuantizedNetwork) -> None:

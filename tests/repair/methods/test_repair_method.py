@@ -27,6 +27,7 @@ from dataclasses import replace
 
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.repair.repair_candidate import CandidatePlan, RepairCandidate
 from edgeflare.repair.repair_method import RepairMethod
 
 
@@ -116,6 +117,22 @@ class Misplanned(Failing):
         return chains.no_such_thing
 
 
+class Misnamed(Failing):
+    """Calls its candidate as ours is called."""
+
+    def plans(self, name, chains):
+        made = RepairCandidate("ranges", chains.network.content, None)
+        return (CandidatePlan(name, name, lambda progress: (made,)),)
+
+
+class Chatty(Failing):
+    """Says of its candidate what has no place in a document."""
+
+    def plans(self, name, chains):
+        made = RepairCandidate(name, chains.network.content, None, {"gain": 1})
+        return (CandidatePlan(name, name, lambda progress: (made,)),)
+
+
 class Reporting(Failing):
     """Says how far it is."""
 
@@ -125,11 +142,12 @@ class Reporting(Failing):
 
 CLASSES = (
     *("Wanting", "Failing", "Longer", "Empty", "Nothing", "Planless", "Barren", "Misplanned"),
-    "Reporting",
+    *("Misnamed", "Chatty", "Reporting"),
 )
 POINTS = {
     "no-biases": "zeroing:NoBiases",
     "ranges": "zeroing:None",
+    "my wanting": "zeroing:Wanting",
     **{name.lower(): f"zeroing:{name}" for name in CLASSES},
 }
 
@@ -181,6 +199,9 @@ def test_what_it_writes_is_a_candidate() -> None:
         ("planless", "of package zeroing: it plans no candidate"),
         ("barren", "of package zeroing: it makes no candidate"),
         ("misplanned", "of package zeroing: it fails (AttributeError: "),
+        ("misnamed", "zeroing: it names a candidate ranges, which does not have the method's name"),
+        ("my wanting", "zeroing: it names a candidate 'my wanting', and names have letters"),
+        ("chatty", "of package zeroing: what it says of chatty cannot be stored: "),
     ],
 )
 def test_a_method_that_fails_is_a_line_and_others_go_on(method: str, says: str) -> None:

@@ -69,7 +69,7 @@ class LabelledCandidate(Generic[Evidence]):
     ) -> LabelledCandidate[Evidence]:
         """Return a candidate whose file has other numbers alone, so that it costs nothing more."""
         made = structs.replace(tried, size_bytes=len(content))
-        return cls(made, RepairCandidate(tried.name, content, None), evidence)
+        return cls(made, RepairCandidate(tried.name, content, None, in_place=True), evidence)
 
 
 class LabelledRepair(ABC, Generic[Evidence]):
