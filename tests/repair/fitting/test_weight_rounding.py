@@ -147,8 +147,16 @@ def _drawn(seed: int, groups: int, rows: int, inputs: int, off: float) -> tuple[
     return given_.astype(np.float32), original.astype(np.float32)
 
 
-def _moments(given_: Rows, original: Rows | None, *, centred: bool, parts: int = 1) -> InputMoments:
-    moments = InputMoments(given_.shape[0], given_.shape[2], centred=centred)
+def _moments(
+    given_: Rows,
+    original: Rows | None,
+    *,
+    centred: bool,
+    parts: int = 1,
+    weights: NDArray[np.float64] | None = None,
+) -> InputMoments:
+    groups, _, inputs = given_.shape
+    moments = InputMoments(groups, inputs, centred=centred, original_weights=weights)
     for some in np.array_split(np.arange(given_.shape[1]), parts):
         moments.add(given_[:, some], None if original is None else original[:, some])
     return moments
@@ -183,6 +191,25 @@ def test_inputs_may_come_in_parts(seed: int, parts: int) -> None:
     weights = np.ones((2, 1, 3))
     np.testing.assert_allclose(
         in_parts.compensating(weights), at_once.compensating(weights), rtol=1e-3, atol=1e-3
+    )
+
+
+@given(seed=st.integers(0, 2**32 - 1), centred=st.booleans())
+def test_weights_that_are_known_before_are_fitted_alike(seed: int, centred: bool) -> None:
+    """Sums are then of what errors make of the outputs, here of 2 of 9 inputs each."""
+    given_, original = _drawn(seed, 2, 200, 9, 0.2)
+    weights, others = np.random.default_rng(seed).normal(size=(2, 2, 2, 9))
+    known = _moments(given_, original, centred=centred, parts=3, weights=weights)
+    any_ = _moments(given_, original, centred=centred)
+    assert known._products_of_errors.shape < any_._products_of_errors.shape
+    np.testing.assert_allclose(
+        known.compensating(weights), any_.compensating(weights), rtol=1e-3, atol=1e-3
+    )
+    np.testing.assert_allclose(
+        known.output_difference(weights, others),
+        any_.output_difference(weights, others),
+        rtol=1e-3,
+        atol=1e-3,
     )
 
 

@@ -117,7 +117,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
             count = max(least, _POSITIONS // (output.size // output.shape[-1]))
             given = execution.values(layer.inputs[0])[:count]
             wanted = original.values(layer.original_inputs[0])[:count]
-            _round_in_place(edit, graph, target, _moments(graph, layer, given, wanted))
+            _round_in_place(edit, graph, target, _moments(graph, target, given, wanted))
             graph = Graph(edit.content(), graph.source)
     progress(len(targets), len(targets))
     return edit.content()
@@ -228,10 +228,13 @@ def _rounded_for_float(graph: Graph, one: GraphOp, moments: InputMoments) -> Rou
 
 
 def _moments(
-    graph: Graph, layer: MatchedLayer, given: NDArray[np.generic], wanted: NDArray[np.generic]
+    graph: Graph, target: _Target, given: NDArray[np.generic], wanted: NDArray[np.generic]
 ) -> InputMoments:
     """Return the moments of a layer's inputs, raw values, beside the original's, float ones."""
-    moments = _no_inputs(graph, layer.operator, layer.float_bias is not None)
+    layer = target.layer
+    groups, _, inputs = target.real.shape
+    centred = layer.float_bias is not None
+    moments = InputMoments(groups, inputs, centred=centred, original_weights=target.real)
     tensor = graph.tensors[layer.inputs[0]]
     stride = _stride(graph, layer.operator, len(given))
     for some in _in_parts(graph, layer.operator, len(given)):
@@ -295,22 +298,32 @@ class InputMoments:
     sign.
     """
 
-    def __init__(self, groups: int, inputs: int, *, centred: bool) -> None:
+    def __init__(
+        self, groups: int, inputs: int, *, centred: bool, original_weights: Real | None = None
+    ) -> None:
         """Begin without inputs.
 
         Args:
             groups: groups of channels; see `unfolded_inputs`.
             inputs: inputs of an output, k.
             centred: the layer has biases.
+            original_weights: W_f, (groups, outputs, k), where no others will be asked for; None
+                where any may be.
 
         """
         self._centred = centred
+        # Of errors only W_f (X_f − X)ᵀ is needed. To multiply each with W_f first takes less time
+        # than all products of two inputs where a layer has few outputs.
+        self._weights: NDArray[np.float32] | None = None
+        if original_weights is not None and 2 * original_weights.shape[1] < inputs:
+            self._weights = original_weights.astype(np.float32)
+        kept = inputs if self._weights is None else self._weights.shape[1]
         self._origin = np.zeros((groups, 1, inputs), np.float32)
         self._rows = 0
         self._products = np.zeros((groups, inputs, inputs))
-        self._products_of_errors = np.zeros((groups, inputs, inputs))
+        self._products_of_errors = np.zeros((groups, kept, inputs))
         self._sum = np.zeros((groups, inputs))
-        self._sum_of_errors = np.zeros((groups, inputs))
+        self._sum_of_errors = np.zeros((groups, kept))
 
     def add(self, rows: NDArray[np.float32], original: NDArray[np.float32] | None = None) -> None:
         """Add inputs.
@@ -328,6 +341,8 @@ class InputMoments:
         self._sum += moved.sum(axis=1, dtype=np.float64)
         if original is not None:
             errors = original - rows
+            if self._weights is not None:
+                errors = np.matmul(errors, self._weights.transpose(0, 2, 1))
             self._products_of_errors += np.matmul(errors.transpose(0, 2, 1), moved)
             self._sum_of_errors += errors.sum(axis=1, dtype=np.float64)
 
@@ -346,7 +361,7 @@ class InputMoments:
 
         """
         errors = self._second_moment(self._products_of_errors, self._sum_of_errors)
-        moved = np.matmul(weights, errors).transpose(0, 2, 1)
+        moved = self._in_outputs(weights, errors).transpose(0, 2, 1)
         solved = np.linalg.solve(damped(self.hessian, _RIDGE), moved)
         return np.asarray(weights + solved.transpose(0, 2, 1))
 
@@ -362,9 +377,12 @@ class InputMoments:
 
         """
         mean = self._origin[:, 0] + self._sum / self._rows
-        original_mean = mean + self._sum_of_errors / self._rows
-        wanted = np.matmul(original, original_mean[..., None])
-        return np.asarray((wanted - np.matmul(weights, mean[..., None]))[..., 0])
+        errors = self._in_outputs(original, (self._sum_of_errors / self._rows)[..., None])
+        return np.asarray((np.matmul(original - weights, mean[..., None]) + errors)[..., 0])
+
+    def _in_outputs(self, weights: Real, errors: Real) -> Real:
+        """Return what sums over errors, (groups, k, any), come to in the outputs of W_f."""
+        return errors if self._weights is not None else np.matmul(weights, errors)
 
     def _second_moment(self, products: Real, total: Real) -> Real:
         moment = products / self._rows
