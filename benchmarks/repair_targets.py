@@ -28,7 +28,12 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import judged_on
-from edgeflare.repair.judging.judgement import SetAside, SetJudgement, judged
+from edgeflare.repair.judging.judgement import (
+    SetAside,
+    SetJudgement,
+    candidate_answers,
+    judged,
+)
 from edgeflare.repair.judging.judgement_inputs import FRESH, TIGHT, WIDE, JudgedSet, SetName
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.trust import granted
@@ -191,8 +196,11 @@ def accuracy(fresh: SetJudgement) -> str:
 def foretold(content: bytes, judges: JudgedImages) -> str:
     """Return on how many near-boundary inputs the device gives the label that the host does."""
     near: dict[SetName, JudgedSet] = {TIGHT: judges.sets[TIGHT], WIDE: judges.sets[WIDE]}
+    answers = candidate_answers(content, judges.opened, near)
+    if isinstance(answers, SetAside):
+        return answers.reason
     try:
-        there = judged_on(judges.opened.devices[0], content, judges.opened, near)
+        there = judged_on(judges.opened.devices[0], content, judges.opened, near, answers)
     except UserError as refused:
         return f"refused: {refused}"
     return f"{there.same_labels} of {there.inputs}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from edgeflare.campaign.pair_panel import OpenedPair
@@ -20,7 +20,11 @@ from edgeflare.repair.repair_document import BeforeAndAfter, OnDevice
 
 
 def judged_on(
-    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
+    device: Device,
+    content: bytes,
+    opened: OpenedPair,
+    sets: Mapping[SetName, JudgedSet],
+    foretold: Mapping[SetName, Sequence[Answer]],
 ) -> OnDevice:
     """Evaluate a candidate and the model before on a device.
 
@@ -29,15 +33,16 @@ def judged_on(
         content: the candidate's `.tflite` file.
         opened: the pair.
         sets: the inputs, by name.
+        foretold: the candidate's answers to them on the host, as `candidate_answers` returns them.
 
     Raises:
         UserError: the device refuses the candidate.
 
     """
-    with opened_on(device, read_model_file(opened.pair.compressed), opened) as (_, there):
+    with opened_on(device, read_model_file(opened.pair.compressed), opened) as there:
         before = _answers(there, sets)
-    with opened_on(device, content, opened) as (on_host, there):
-        after, foretold = _answers(there, sets), _answers(on_host, sets)
+    with opened_on(device, content, opened) as there:
+        after = _answers(there, sets)
     pairs = [
         (answer, other)
         for name in sets
@@ -83,17 +88,15 @@ def latency_on(
 
 
 @contextmanager
-def opened_on(
-    device: Device, content: bytes, opened: OpenedPair
-) -> Iterator[tuple[CandidateModel, CandidateModel]]:
-    """Open a model on the host and on a device, with the device's own kernels and threads."""
+def opened_on(device: Device, content: bytes, opened: OpenedPair) -> Iterator[CandidateModel]:
+    """Open a model on a device, with its own kernels and threads, and on the host beside."""
     profile = device.profile
     called, read_by = opened.pair.interface.invocation, opened.pair.interface.on_device
     with (
         open_candidate(content, opened) as on_host,
         closing(device.open_as(on_host.path, profile.kernels, profile.threads, called)) as session,
     ):
-        yield on_host, on_host.run_by(as_read_by(read_by, session))
+        yield on_host.run_by(as_read_by(read_by, session))
 
 
 def _answers(

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
+from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
@@ -269,7 +270,7 @@ def _judged(
         why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
         return RepairOutcome(structs.replace(document, why=why))
     judgement, shown = compared(sets, after), shown_inputs(sets, after)
-    on_devices = _on_devices(choice, chosen, sets)
+    on_devices = _on_devices(choice, chosen, sets, after)
     written, why = verdict(judgement, on_devices)
     attacked = None
     if document.plan.robustness:
@@ -343,14 +344,17 @@ def _repaired_model(
 
 
 def _on_devices(
-    choice: CandidateChoice, chosen: RepairCandidate, sets: Mapping[SetName, JudgedSet]
+    choice: CandidateChoice,
+    chosen: RepairCandidate,
+    sets: Mapping[SetName, JudgedSet],
+    foretold: Mapping[SetName, Sequence[Answer]],
 ) -> tuple[OnDevice, ...]:
     """Evaluate the chosen candidate and the model before on each device."""
     found: list[OnDevice] = []
     devices = choice.opened.devices
     for device in devices:
         choice.progress("devices", len(found), len(devices))
-        found.append(judged_on(device, chosen.content, choice.opened, sets))
+        found.append(judged_on(device, chosen.content, choice.opened, sets, foretold))
     choice.progress("devices", len(found), len(found))
     return tuple(found)
 

@@ -25,6 +25,7 @@ from edgeflare.repair.judging.judgement import (
     Judgement,
     SetAside,
     accuracy_change,
+    candidate_answers,
     change,
     figures,
     judged,
@@ -436,7 +437,10 @@ def test_a_device_answers_as_the_host_on_the_same_kernels(
     opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
 ) -> None:
     some: Mapping[SetName, JudgedSet] = {TIGHT: sets[TIGHT], WIDE: sets[WIDE]}
-    found = judged_on(opened.devices[0], ORIGINAL.read_bytes(), opened, some)
+    content = ORIGINAL.read_bytes()
+    foretold = candidate_answers(content, opened, some)
+    assert not isinstance(foretold, SetAside)
+    found = judged_on(opened.devices[0], content, opened, some, foretold)
     assert found.inputs == sum(len(one.inputs) for one in some.values())
     assert found.same_labels == found.inputs
     for name, one in some.items():

@@ -160,8 +160,13 @@ def judged_sets(
     """
     ids, count = np.array(opened.seeds.seed_ids, np.int64), min(count, _most_inputs(opened))
 
-    def made(inputs: NDArray[Any], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
-        return _judged_set(opened, inputs, ids[of], true)
+    def made(
+        inputs: NDArray[Any],
+        of: NDArray[np.int64],
+        true: Labels | None = None,
+        before: Sequence[Answer] | None = None,
+    ) -> JudgedSet:
+        return _judged_set(opened, inputs, ids[of], true, before)
 
     def twin(inputs: Sequence[Input], of: Sequence[int]) -> list[Answer]:
         return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
@@ -172,9 +177,10 @@ def judged_sets(
     sets[SEEDS] = made(seeds.inputs[rows], rows, true)
     progress(1, 4)
     for name, (inputs, of) in line_inputs(opened, labels, rows, count, rng).items():
-        sets[name] = made(inputs, of, None)
+        sets[name] = made(inputs, of)
     progress(3, 4)
-    sets[SAMPLED] = made(*_sample_inputs(opened, rows, twin, count, rng), None)
+    sampled, of, before = _sample_inputs(opened, rows, twin, count, rng)
+    sets[SAMPLED] = made(sampled, of, before=before)
     progress(4, 4)
     return sets
 
@@ -247,11 +253,14 @@ def _judged_set(
     inputs: NDArray[Any],
     seed_ids: NDArray[np.int64],
     labels: Labels | None,
+    before: Sequence[Answer] | None = None,
 ) -> JudgedSet:
-    arms = (Arm.ORIGINAL, Arm.TWIN)
-    asked = list(opened.evaluate(list(inputs), seed_ids.tolist(), arms))
-    original, before = ([query.outcome[arm] for query in asked] for arm in arms)
-    return JudgedSet(inputs, seed_ids, labels, original, before)
+    """Return inputs with the answers to them; the twin is asked where `before` has none of its."""
+    arms = (Arm.ORIGINAL, Arm.TWIN) if before is None else (Arm.ORIGINAL,)
+    asked = [query.outcome for query in opened.evaluate(list(inputs), seed_ids.tolist(), arms)]
+    if before is None:
+        before = [outcome[Arm.TWIN] for outcome in asked]
+    return JudgedSet(inputs, seed_ids, labels, [one[Arm.ORIGINAL] for one in asked], before)
 
 
 def _answers(
@@ -274,7 +283,7 @@ def _sample_inputs(
     answers: _TwinAnswers,
     most: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[np.int64], list[Answer]]:
     """Sample mutants of seeds on which the twin's margin is below .25, ties included.
 
     The margin is that of probabilities; where decisions have no borders, all mutants count.
@@ -292,10 +301,11 @@ def _sample_inputs(
     Returns:
         inputs: (n, *shape).
         rows: (n,) int64, the position of each one's seed.
+        before: the twin's answers.
 
     """
     order = np.concatenate([rng.permutation(rows) for _ in range(ROUNDS)])
-    near: list[tuple[int, Input]] = []
+    near: list[tuple[int, Input, Answer]] = []
     at_once = min(AT_ONCE, -(-most // _FOUND))
     for at in range(0, len(order), at_once):
         if len(near) >= most:
@@ -304,24 +314,27 @@ def _sample_inputs(
     if len(near) > most:
         near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
     seeds = opened.seeds.inputs
-    inputs = np.array([mutant for _, mutant in near], seeds.dtype).reshape(-1, *seeds.shape[1:])
-    return inputs, np.array([row for row, _ in near], np.int64)
+    inputs = np.array([mutant for _, mutant, _ in near], seeds.dtype).reshape(-1, *seeds.shape[1:])
+    found = [answer for _, _, answer in near]
+    return inputs, np.array([row for row, _, _ in near], np.int64), found
 
 
-def _near(starts: Sequence[tuple[int, Start]], answers: _TwinAnswers) -> list[tuple[int, Input]]:
-    """Return the inputs near the boundary that searches query, with the positions of their seeds.
+def _near(
+    starts: Sequence[tuple[int, Start]], answers: _TwinAnswers
+) -> list[tuple[int, Input, Answer]]:
+    """Return the inputs near the boundary that searches query, each with its seed and its answer.
 
     All searches are told the answers to one query each in one batch.
     """
-    near: list[tuple[int, Input]] = []
+    near: list[tuple[int, Input, Answer]] = []
     searches = [(row, AskTellSearch(cross_boundary(start))) for row, start in starts]
     while searches:
         asked = [(row, search.ask()[0].input) for row, search in searches]
         told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
-        for question, (_, search), answer in zip(asked, searches, told, strict=True):
+        for (row, mutant), (_, search), answer in zip(asked, searches, told, strict=True):
             search.tell([Outcome({Arm.DEVICE: answer})])
             if answer.failure is None and (answer.lead() < NEAR_MARGIN or not answer.bordered):
-                near.append(question)
+                near.append((row, mutant, answer))
         searches = [(row, search) for row, search in searches if search.ask()]
     return near
 

@@ -303,9 +303,9 @@ class LabelledRepair(ABC, Generic[Evidence]):
 
         """
         content = read_model_file(self.pair.compressed)
-        with opened_on(device, content, self.opened) as (_, there):
+        with opened_on(device, content, self.opened) as there:
             old = self.seen_on(there, before)
-        with opened_on(device, candidate.content, self.opened) as (_, there):
+        with opened_on(device, candidate.content, self.opened) as there:
             return old, self.seen_on(there, after)
 
     def _document(
