@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.device import Device
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.repair import candidate_check, repair_cost
 from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
 from edgeflare.repair.candidate_details import CandidateDetails, PrecisionDetails
@@ -57,7 +57,7 @@ from fitted_networks import judged
 from judgements import judgement
 from repaired_example import repair_by_shifts
 from stored_repairs import REPAIR
-from tampering import COMPRESSED, constant_of, weighted, with_constant
+from tampering import COMPRESSED, constant_of, with_constant
 
 Read = Callable[[str], CostLimit | None]
 Choose = Callable[..., CandidateChoice]
@@ -586,8 +586,9 @@ def test_time_is_measured_only_where_it_can_decide(
     """A method that gains, and less than another candidate, is not what the limits exclude."""
     network = judged("example").network
     original = network.original
-    zeroed = with_constant(original, constant_of(original, weighted(original)[0]), np.zeros_like)
-    files = [("worse", zeroed), ("best", original), ("behind", weights_only(network).content)]
+    alike = weights_only(network).content
+    zeroed = with_constant(alike, constant_of(alike, 0, 0), np.zeros_like)
+    files = [("worse", zeroed), ("best", original), ("behind", alike)]
     plans = [made([file], file[0]) for file in files]
     plans.append(made([("needless", original)], "rounding", instead_of="behind"))
     monkeypatch.setattr(candidate_check, "latency_on", timed((1.0, 1.0)))
@@ -608,11 +609,22 @@ def test_time_is_measured_only_where_it_can_decide(
 
 
 @pytest.mark.slow
-def test_of_a_plan_the_best_is_timed_first(choice: Choose, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_of_all_is_timed_first_also_where_a_device_was_lost_before(
+    choice: Choose, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = judged("example").network
+    limits = {"max_latency": DEFAULT_LIMIT, "max_size": "none"}
+
+    def lost(*_: object) -> Latency:
+        raise InfrastructureError
+
+    monkeypatch.setattr(candidate_check, "latency_on", lost)
     files = [("less", weights_only(network).content), ("best", network.original)]
+    with pytest.raises(InfrastructureError):
+        choice(**limits).best([made([file], "precision") for file in files])
     monkeypatch.setattr(candidate_check, "latency_on", timed((1.0, 1.0)))
-    found = choice(max_latency=DEFAULT_LIMIT, max_size="none").best([made(files, "precision")])
+    tried = [CandidatePlan(name, "precision", refused) for name, _ in files]
+    found = choice(resume=True, **limits).best(tried)
     assert [(one.name, one.latency_ratio) for one in found.tried] == [("less", None), ("best", 1.0)]
 
 

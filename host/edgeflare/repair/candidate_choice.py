@@ -105,34 +105,54 @@ class CandidateChoice:
         return CandidateCheck(self.opened, self.request, next(iter(self.sets.values())))
 
     def _attempts(self, plans: Sequence[CandidatePlan]) -> list[Attempt]:
-        """Try candidates, or read what came of them, until there are no more or enough."""
-        found: list[Attempt] = []
-        by_method: dict[str, list[Attempt]] = {}
+        """Try candidates, or read what came of them, until there are no more or enough.
+
+        They are held to the limits when that decides whether others are tried, and at the end.
+        """
+        found: dict[str, list[Attempt]] = {}
         try:
             for number, plan in enumerate(plans):
                 self.progress("candidates", number, len(plans))
-                if plan.instead_of is not None and _serves(by_method.get(plan.instead_of, ())):
-                    continue
+                if plan.instead_of is not None:
+                    self._hold(found)
+                    others = (one.name for one in plans if one.method == plan.instead_of)
+                    if _serves([attempt for name in others for attempt in found.get(name, ())]):
+                        continue
                 stored = self.stored.read(plan.name)
                 if stored is None:
-                    stored = self._tried(plan, found)
+                    stored = self._tried(plan)
                     self.stored.write(plan.name, stored)
-                found += stored
-                by_method.setdefault(plan.method, []).extend(stored)
+                found[plan.name] = stored
             self.progress("candidates", len(plans), len(plans))
         except EnoughTried:
             if not found:
                 raise
-        return found
+        self._hold(found)
+        return [attempt for attempts in found.values() for attempt in attempts]
 
-    def _tried(self, plan: CandidatePlan, before: Sequence[Attempt]) -> list[Attempt]:
-        """Make and judge candidates; one that fails is set aside, and others are tried.
+    def _hold(self, found: Mapping[str, list[Attempt]]) -> None:
+        """Hold judged candidates to the limits, the best first, and store what comes of that.
+
+        Where the best one is within the limits, no time of another decides.
 
         Args:
-            plan: how they are made.
-            before: what came of others.
+            found: what came of plans, by their names; is changed.
 
         """
+        left = [
+            (attempt.tried.score or 0.0, plan, at)
+            for plan, attempts in found.items()
+            for at, attempt in enumerate(attempts)
+            if not attempt.held
+        ]
+        for _, plan, at in sorted(left, key=itemgetter(0)):
+            others = [attempt for attempts in found.values() for attempt in attempts]
+            found[plan][at] = self._held(found[plan][at], others)
+        for plan in dict.fromkeys(plan for _, plan, _ in left):
+            self.stored.write(plan, found[plan])
+
+    def _tried(self, plan: CandidatePlan) -> list[Attempt]:
+        """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
             candidates = plan.make(partial(self.progress, plan.name))
@@ -155,9 +175,6 @@ class CandidateChoice:
                 details=candidate.details,
             )
             tried.append(self._judged(candidate, made))
-        # The best one first: where it is within the limits, no time of another decides.
-        for at in sorted(range(len(tried)), key=lambda at: tried[at].tried.score or 0.0):
-            tried[at] = self._held(tried[at], [*before, *tried])
         return tried
 
     def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Attempt:

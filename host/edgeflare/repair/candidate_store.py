@@ -52,6 +52,11 @@ class Attempt:
     tried: TriedCandidate
     unmade: bool = False
 
+    @property
+    def held(self) -> bool:
+        """Whether it is known what the candidate costs, or why that is not measured."""
+        return self.tried.latency_ratio is not None or self.tried.set_aside is not None
+
 
 class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is stored of a candidate; the hash is that of its file, None where it has none."""
