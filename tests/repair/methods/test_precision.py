@@ -108,6 +108,22 @@ def test_a_block_that_is_needed_only_on_the_way_is_taken_back() -> None:
     assert {one.operators[0] for one in path[-1].after.blocks} == {0, 2}
 
 
+def test_few_are_tried_to_be_taken_back_once_all_were() -> None:
+    """The first of 12 blocks is needed, and the others gain so little that one will do."""
+    sizes: list[int] = []
+
+    def measure(blocks: Sequence[Block]) -> PromotedModel:
+        sizes.append(len(blocks))
+        needed = any(one.operators[0] == 0 for one in blocks)
+        error = 1.0 - 0.9 * needed - 0.00005 * len(blocks)
+        return PromotedModel(tuple(blocks), MarginDifference(error, 0), 0)
+
+    path = search_precision([block(at) for at in range(12)], measure)
+    assert [one.operators[0] for one in path[-1].after.blocks] == [0]
+    backward = sizes[sizes.index(12) + 1 :]
+    assert [backward.count(size) for size in (11, 10, 9)] == [12 + 4, 4, 4]
+
+
 def test_a_search_goes_over_a_step_that_loses() -> None:
     """Neither block gains alone: each adds the rounding between the two."""
     measure = measure_of([1.0, 1.1, 1.2, 0.2])

@@ -93,7 +93,7 @@ class Precision(RepairMethod):
 
 
 _AT_ONCE = 4
-"""Blocks that are tried at a step, those first in the ranking."""
+"""Blocks that are tried at a step, forward or backward, those first in the ranking."""
 
 LEAST_GAIN = 0.01
 """The share of the error that promotions have to take away, and that taking back may give back in
@@ -257,10 +257,7 @@ def search_precision(ranking: Sequence[Block], measure: Measure) -> list[_Search
     if least >= nothing.error.mean * (1 - LEAST_GAIN):
         return []
     path = forward[: errors.index(least) + 1]
-    most = least * (1 + LEAST_GAIN)
-    while (step := _demotion(path[-1].after, most, measure)) is not None:
-        path.append(step)
-    return path
+    return [*path, *_demotions(path[-1].after, least * (1 + LEAST_GAIN), measure)]
 
 
 def improvements(before: PromotedModel, path: Sequence[_SearchStep]) -> list[PromotedModel]:
@@ -303,14 +300,27 @@ def _promotions(
         now = best.after
 
 
-def _demotion(now: PromotedModel, most: float, measure: Measure) -> _SearchStep | None:
-    """Return the step that takes back the block that is needed least; None where all are needed."""
-    if len(now.blocks) < 2:
-        return None
-    tried = (
+def _demotions(now: PromotedModel, most: float, measure: Measure) -> Iterator[_SearchStep]:
+    """Yield steps that take back the block that is needed least, until all seem to be needed.
+
+    Each is the best among the first few of the ranking, by the error without each block alone.
+    """
+    left = [step.block for step in _taken_back(now, now.blocks, measure)]
+    while len(now.blocks) > 1:
+        best = next(iter(_taken_back(now, left[:_AT_ONCE], measure)), None)
+        if best is None or best.after.error.mean > most:
+            return
+        left.remove(best.block)
+        yield best
+        now = best.after
+
+
+def _taken_back(now: PromotedModel, blocks: Sequence[Block], measure: Measure) -> list[_SearchStep]:
+    """Return steps that take back some blocks each alone, that with the least error first."""
+    tried = [
         _SearchStep(block, True, after)
-        for block in now.blocks
-        if (after := measure([other for other in now.blocks if other != block])) is not None
-    )
-    best = min(tried, key=lambda step: step.after.error.mean, default=None)
-    return None if best is None or best.after.error.mean > most else best
+        for block in blocks
+        if len(now.blocks) > 1
+        and (after := measure([other for other in now.blocks if other != block])) is not None
+    ]
+    return sorted(tried, key=lambda step: step.after.error.mean)
