@@ -112,7 +112,9 @@ def quantize(
         tensor: says the type, the scale and the zero point.
         rounding: "half-away" as TFLite's reference Quantize, which rounds before it adds the zero
             point; "half-even", as numpy and Python round; "truncate", towards zero, as a cast to an
-            integer does in C, Java and numpy. The last two round what has the zero point added.
+            integer does in C, Java and numpy. The last two round what has the zero point added, in
+            float32 where the inputs are: what is nearly a half or a whole number mostly is one
+            then.
 
     An integer tensor without quantization takes the rounded values themselves, a bool one whether
     they are not 0, and one of floats the values.
@@ -132,12 +134,12 @@ def quantize(
         )
     limits = np.iinfo(tensor.dtype)
     steps = inputs if not tensor.scale else inputs / np.float32(tensor.scale)
-    steps = steps.astype(np.float64)
     if rounding == "half-away":
+        steps = steps.astype(np.float64)
         rounded = np.copysign(np.floor(np.abs(steps) + _HALF), steps) + tensor.zero_point
     else:
         whole = np.rint if rounding == "half-even" else np.trunc
-        rounded = whole(steps + tensor.zero_point)
+        rounded = whole(steps + steps.dtype.type(tensor.zero_point)).astype(np.float64)
     quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
     return quantized
 

@@ -164,6 +164,19 @@ def test_rounding_is_that_of_the_code_that_quantizes(
     np.testing.assert_array_equal(quantize(near, tensor, rounding), others)
 
 
+@pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 127), ("uint8", 128), ("int8", -1)])
+@pytest.mark.parametrize(("name", "whole"), [("half-even", np.round), ("truncate", np.trunc)])
+def test_pixels_between_two_steps_are_rounded_as_numpy_rounds_them(
+    dtype: str, zero_point: int, name: Rounding, whole: Callable[[Any], Any]
+) -> None:
+    """Of pixels from -1 to 1 and the scale 2/255 every one lies between two steps."""
+    for pixels in (PRESETS["signed"].table(1), PRESETS["unit"].table(1)):
+        scale, limits = float(np.float32(2 / 255)), np.iinfo(dtype)
+        steps = np.clip(whole(pixels / scale + zero_point), limits.min, limits.max)
+        made = quantize(pixels, Tensor("x", (1, 256), dtype, scale, zero_point), name)
+        np.testing.assert_array_equal(made, steps.astype(dtype))
+
+
 @pytest.mark.parametrize(
     ("domain", "settings", "shape", "inputs"),
     [
