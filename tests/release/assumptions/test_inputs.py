@@ -47,12 +47,13 @@ def test_the_only_array_of_a_shape_is_the_input(tmp_path: Path) -> None:
     assert 'is given the array "a"' in found.notes[0]
 
 
-def test_bounds_of_whole_numbers_are_such_of_their_type(tmp_path: Path) -> None:
+def test_bounds_are_numbers_of_the_type_of_the_values(tmp_path: Path) -> None:
     for ends, type_, bounds in (
         ((-32768, 32767), np.int16, (-32768, 32767)),
         ((12, 65535), np.uint16, (0, 65535)),
         ((5, 5), np.int32, (5, 6)),
         ((127, 127), np.int8, (126, 127)),
+        ((np.finfo(np.float32).min, 1), np.float32, (np.finfo(np.float32).min, 1e36)),
     ):
         values = np.resize(np.array(ends, type_), (4, 6))
         table = (of_arrays(tmp_path, graph_of(ONE), x=values).settings.inputs or {})["x"]

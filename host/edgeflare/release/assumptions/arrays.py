@@ -199,7 +199,7 @@ def _dtype(values: NDArray[Any]) -> str:
 def _bounds(arrays: Sequence[NDArray[Any]], dtype: str) -> dict[str, float]:
     """Return the least and the largest value, rounded away from these; none where one is NaN.
 
-    Those of an integer type are whole numbers, and within it where the values are.
+    Those of an integer type are whole numbers; of any type they are within it where the values are.
     """
     lowest = min(float(array.min()) for array in arrays)
     highest = max(float(array.max()) for array in arrays)
@@ -211,9 +211,8 @@ def _bounds(arrays: Sequence[NDArray[Any]], dtype: str) -> dict[str, float]:
     if low == high:
         high += digit
     low, high = float(f"{low:.6g}"), float(f"{high:.6g}")
-    if dtype != "float32":
-        limits = np.iinfo(dtype)
-        low = max(low, min(float(limits.min), lowest))
-        high = min(high, max(float(limits.max), highest))
-        low -= low == high  # all are the largest number of the type
+    limits = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    low = max(low, min(float(limits.min), lowest))
+    high = min(high, max(float(limits.max), highest))
+    low -= low == high  # all are the largest number of the type
     return {"lowest": low, "highest": high}
