@@ -135,6 +135,13 @@ def test_labels_are_one_integer_or_several_for_each_seed() -> None:
     assert column.tolist() == [3, 1]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_bools_are_zeros_and_ones(dtype: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "seeds.npz", masks=[[True, False], [False, False]])
+    seeds = ArrayDomain(dtype).load_seeds(tmp_path / "seeds.npz", (2,), "masks")
+    assert (seeds.inputs.dtype, seeds.inputs.tolist()) == (np.dtype(dtype), [[1, 0], [0, 0]])
+
+
 @pytest.mark.parametrize(
     "labels", [np.eye(3, dtype=np.int64)[:2], np.zeros((3, 2), np.int64), np.zeros((2, 2))]
 )

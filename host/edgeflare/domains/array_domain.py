@@ -301,7 +301,9 @@ def _shaped(what: str, arrays: NDArray[Any], shape: tuple[int, ...]) -> NDArray[
 def _held(
     path: Path, inputs: NDArray[Any], space: InputSpace, names: Sequence[str]
 ) -> NDArray[Any]:
-    """Return arrays in the type of a space."""
+    """Return arrays in the type of a space; bools as 0 and 1."""
+    if inputs.dtype == np.bool_:
+        inputs = inputs.view(np.uint8)
     if not np.issubdtype(inputs.dtype, np.number) or np.iscomplexobj(inputs):
         raise UserError(f"seeds {path}: the arrays are {inputs.dtype}, expected {space.dtype}")
     finite = np.isfinite(inputs)
