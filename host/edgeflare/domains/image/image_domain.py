@@ -261,7 +261,7 @@ def _from_npz(
             f"seeds {path}: images have shape {arrays[array].shape}, expected (N, height, "
             "width, channels) with 1, 3 or 4 channels, or (N, height, width)"
         )
-    if not len(images):
+    if not images.size:
         raise UserError(f"seeds {path}: there are no images in it, {images.shape}")
     labels = labels_of(path, arrays, len(images), "images")
     places = choice.places(len(images), labels)
@@ -287,6 +287,8 @@ def _from_npz(
 def _cast(images: NDArray[np.generic]) -> str:
     if np.issubdtype(images.dtype, np.floating):
         return "save pixels of 0 to 255, (images * 255).round().astype('uint8') if they are 0 to 1"
+    if images.dtype == np.bool_:
+        return "save pixels of 0 to 255, images.astype('uint8') * 255"
     return "save pixels of 0 to 255, images.astype('uint8')"
 
 
