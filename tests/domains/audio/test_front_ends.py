@@ -239,6 +239,23 @@ def test_a_users_function_is_imported_when_it_is_needed(
 
 
 @pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("None", "it returned NoneType, expected an array of real numbers"),
+        ("np.fft.rfft(wave)", "it returned complex128, expected an array of real numbers"),
+        ("np.zeros((5, 0))", "it returned no values, an array of shape (5, 0)"),
+        ("wave.std()", "which are 4 values, but the front end makes of a sound 1: check samples"),
+    ],
+)
+def test_what_is_no_features_is_refused(
+    returned: str, said: str, tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    (tmp_path / "f.py").write_text(f"import numpy as np\ndef f(wave): return {returned}\n")
+    domain = AudioDomain(samples=8, front_end={"name": f"{tmp_path}/f.py:f"})
+    assert said in refusal(domain.input_shape, Tensor("x", (1, 4), "float32"))
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({}, "name is missing"),

@@ -119,12 +119,12 @@ class FunctionFrontEnd:
         """Return the shape of what the function makes of silence.
 
         Raises:
-            UserError: it cannot be imported, or raises an exception.
+            UserError: it cannot be imported, raises an exception, or returns no real numbers.
 
         """
-        function = self._function
+        _ = self._function  # what is wrong with its import is told by itself
         try:
-            return np.shape(function(np.zeros(samples, np.int16)))
+            return self._returned(np.zeros(samples, np.int16)).shape
         except Exception as error:  # whatever the user's code raises is the user's to correct
             raise UserError(
                 f"{self._source}: calling it on {samples} samples of silence failed: "
@@ -139,9 +139,20 @@ class FunctionFrontEnd:
             raise UserError(f"{self._source} failed on a sound: {reason(error)}") from error
 
     def _one(self, wave: NDArray[np.int16]) -> NDArray[np.float32]:
-        made = np.asarray(self._function(wave)).astype(np.float32)
+        made = self._returned(wave).astype(np.float32)
         if not np.isfinite(made).all():
             raise ValueError("it returned values that are not finite")
+        return made
+
+    def _returned(self, wave: NDArray[np.int16]) -> NDArray[np.generic]:
+        """Return what the function makes of a sound; one number as an array of it."""
+        returned = self._function(wave)
+        made = np.atleast_1d(np.asarray(returned))
+        if made.dtype.kind not in "fiub":
+            kind = type(returned).__name__ if made.dtype.kind == "O" else made.dtype
+            raise TypeError(f"it returned {kind}, expected an array of real numbers")
+        if not made.size:
+            raise ValueError(f"it returned no values, an array of shape {made.shape}")
         return made
 
 
