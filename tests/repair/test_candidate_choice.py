@@ -17,10 +17,16 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.repair import candidate_check, repair_cost
-from edgeflare.repair.candidate_choice import CandidateChoice, pareto_front, surely_gains
+from edgeflare.repair.candidate_choice import (
+    CandidateChoice,
+    gain_beyond,
+    pareto_front,
+    surely_gains,
+)
 from edgeflare.repair.candidate_details import CandidateDetails, PrecisionDetails
 from edgeflare.repair.candidate_store import StoredCandidates
 from edgeflare.repair.fitting.quantizer import weights_only
@@ -422,6 +428,26 @@ def test_where_nothing_can_be_made_the_first_reason_is_an_error(choice: Choose) 
         choice().best(makers)
     made = choice().best([CandidatePlan("shifts", "shifts", nothing)])
     assert made.tried[0].set_aside == "no shift gains anything"
+
+
+def mending(*places: int) -> dict[SetName, list[Answer]]:
+    """Answers to 40 inputs, of which those in some places are as the original's, 0."""
+    labels = [int(place not in places) for place in range(40)]
+    answers = [Answer(label, False, np.eye(2)[label], np.eye(2)[label]) for label in labels]
+    return {"seeds": answers, "sampled": answers}
+
+
+def test_what_is_offered_gains_more_than_what_is_written_on_the_inputs_that_judge() -> None:
+    sets: dict[SetName, JudgedSet] = {
+        name: JudgedSet(np.zeros((40, 1)), np.arange(40), None, original, mending()[name])
+        for name, original in mending(*range(40)).items()
+    }
+    written = mending(*range(30))
+    assert gain_beyond(sets, mending(*range(10, 40)), None) is not None
+    assert gain_beyond(sets, mending(*range(10, 40)), written) is None
+    better = gain_beyond(sets, mending(*range(40)), written)
+    assert better is not None
+    assert better.sampled.mended == 40
 
 
 def told(name: str) -> CandidateDetails:

@@ -11,11 +11,12 @@ from operator import itemgetter
 from msgspec import structs
 
 from edgeflare.campaign.pair_panel import OpenedPair
+from edgeflare.core.answer import Answer
 from edgeflare.errors import UserError
 from edgeflare.repair.candidate_check import CandidateCheck
 from edgeflare.repair.candidate_details import NO_DETAILS
 from edgeflare.repair.candidate_store import Attempt, StoredCandidates, stored_file
-from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
+from edgeflare.repair.judging.judgement import Judgement, SetAside, compared, judged
 from edgeflare.repair.judging.judgement_inputs import JudgedSet, SetName
 from edgeflare.repair.repair_candidate import (
     CandidatePlan,
@@ -37,8 +38,8 @@ class ChosenCandidate:
     Attributes:
         tried: all of them, in their order.
         chosen: the best within the limits; None where none surely gains.
-        offered: the best beyond the limits, and what came of it; None where none surely gains more
-            than the chosen one.
+        offered: the best beyond the limits, and what came of it; None where none that surely gains
+            has a smaller score than the chosen one.
 
     """
 
@@ -317,6 +318,31 @@ def verdict(judgement: Judgement, on_devices: Sequence[OnDevice]) -> tuple[bool,
 def surely_gains(judgement: Judgement) -> bool:
     """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
     return judgement.score < 1.0 and surely_more(*mended_and_broken(judgement))
+
+
+def gain_beyond(
+    sets: Mapping[SetName, JudgedSet],
+    after: Mapping[SetName, Sequence[Answer]],
+    written: Mapping[SetName, Sequence[Answer]] | None,
+) -> Judgement | None:
+    """Return the judgement of a candidate beyond the limits; None where it does not surely gain.
+
+    It has to gain beside the model before, and beside the candidate that is written.
+
+    Args:
+        sets: the inputs that judge.
+        after: the candidate's answers.
+        written: those of the candidate that is written; None where none is.
+
+    """
+    judgement = compared(sets, after)
+    if not surely_gains(judgement):
+        return None
+    if written is not None:
+        instead = {name: replace(known, before=written[name]) for name, known in sets.items()}
+        if not surely_gains(compared(instead, after)):
+            return None
+    return judgement
 
 
 def mended_and_broken(judgement: Judgement) -> tuple[int, int]:

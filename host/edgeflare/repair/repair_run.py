@@ -26,7 +26,7 @@ from edgeflare.models.run_host import describe_host
 from edgeflare.repair.candidate_choice import (
     CandidateChoice,
     ChosenCandidate,
-    surely_gains,
+    gain_beyond,
     verdict,
 )
 from edgeflare.repair.candidate_store import RepairIdentity, StoredCandidates
@@ -251,32 +251,36 @@ def _repaired(
         front=tuple(made.front),
         chosen=None if made.chosen is None else made.chosen.name,
         why=_why_none(made.tried),
-        offered=_offered(made, opened, judge),
     )
-    return _judged(document, made.chosen, choice, judge)
+    return _judged(document, made, choice, judge)
 
 
 def _judged(
     document: RepairDocument,
-    chosen: RepairCandidate | None,
+    made: ChosenCandidate,
     choice: CandidateChoice,
     sets: Mapping[SetName, JudgedSet],
 ) -> RepairOutcome:
-    """Judge the chosen candidate on inputs that nothing was chosen on, and on each device."""
+    """Judge the chosen candidate on inputs that nothing was chosen on, and on each device.
+
+    Of the best one beyond the limits is said what it would give where it gains more there, too.
+    """
+    chosen, opened = made.chosen, choice.opened
     if chosen is None:
-        return RepairOutcome(document)
-    after = candidate_answers(chosen.content, choice.opened, sets)
+        return RepairOutcome(structs.replace(document, offered=_offered(made, opened, sets)))
+    after = candidate_answers(chosen.content, opened, sets)
     if isinstance(after, SetAside):
         why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
-        return RepairOutcome(structs.replace(document, why=why))
+        offered = _offered(made, opened, sets)
+        return RepairOutcome(structs.replace(document, why=why, offered=offered))
     judgement, shown = compared(sets, after), shown_inputs(sets, after)
     on_devices = _on_devices(choice, chosen, sets, after)
     written, why = verdict(judgement, on_devices)
     attacked = None
     if document.plan.robustness:
         choice.progress("robustness", 0, 1)
-        before = read_model_file(choice.opened.pair.compressed)
-        attacked = robustness(before, chosen.content, choice.opened, sets[SEEDS])
+        before = read_model_file(opened.pair.compressed)
+        attacked = robustness(before, chosen.content, opened, sets[SEEDS])
     document = structs.replace(
         document,
         judged=judgement,
@@ -286,6 +290,7 @@ def _judged(
         written=written,
         why=why,
         repaired=_repaired_model(document, chosen, choice) if written else None,
+        offered=_offered(made, opened, sets, after if written else None),
     )
     return RepairOutcome(document, chosen if written else None, shown)
 
@@ -307,17 +312,29 @@ def _why_none(tried: Sequence[TriedCandidate]) -> str:
 
 
 def _offered(
-    made: ChosenCandidate, opened: OpenedPair, sets: Mapping[SetName, JudgedSet]
+    made: ChosenCandidate,
+    opened: OpenedPair,
+    sets: Mapping[SetName, JudgedSet],
+    written: Mapping[SetName, Sequence[Answer]] | None = None,
 ) -> OfferedCandidate | None:
-    """Judge the best candidate beyond the limits; None where there is none, or no sure gain."""
+    """Judge the best candidate beyond the limits; None where there is none, or no sure gain.
+
+    Args:
+        made: what was chosen.
+        opened: the pair.
+        sets: the inputs that judge.
+        written: answers of the candidate that is written, than which it has to gain more; None
+            where none is.
+
+    """
     if made.offered is None:
         return None
     candidate, tried = made.offered
     after = candidate_answers(candidate.content, opened, sets)
     if isinstance(after, SetAside):
         return None
-    judgement = compared(sets, after)
-    if not surely_gains(judgement):
+    judgement = gain_beyond(sets, after, written)
+    if judgement is None:
         return None
     options = tuple(f"{option} {NO_LIMIT}" for option in tried.needs)
     return OfferedCandidate(candidate=tried.name, options=options, judged=judgement)
