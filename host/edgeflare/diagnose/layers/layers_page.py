@@ -239,8 +239,8 @@ def _compression_table(document: LayersDocument) -> Table:
 
 def _moved(found: Sensitivity) -> str:
     """Return a sensitivity with its interval, which one input does not tell."""
-    within = f" ± {found.half_width:.2g}" if isfinite(found.half_width) else ""
-    return f"{found.margin:.3g}{within}"
+    within = f" ± {significant(found.half_width, 2)}" if isfinite(found.half_width) else ""
+    return f"{significant(found.margin)}{within}"
 
 
 def _db(found: LayerError | None) -> str:
