@@ -43,11 +43,6 @@ class KernelSet:
     threads: bool = True
     steps: bool = False
 
-    @property
-    def blamed(self) -> str:
-        """What `explain` calls it where it is to blame: of XNNPACK any delegate."""
-        return "delegate" if self.own_name == "AUTO" else self.title
-
 
 @dataclass(frozen=True)
 class RuntimePackage:

@@ -254,7 +254,7 @@ def test_no_layer_before_a_split_and_its_sum_is_blamed_on_the_accelerator(tmp_pa
     assert len(found) == 2
     for one in found:
         where = one["device_and_twin"]
-        assert one["verdict"]["which"] == "GPU accelerator"
+        assert one["verdict"]["which"] == "gpu"
         assert where["most"] is None
         # Operator 8 is the SPLIT, and 9 the ADD of its halves.
         assert where["onset"] is None or where["onset"]["operator_index"] >= 8

@@ -50,7 +50,7 @@ def test_a_run_on_the_gpu_is_explained_and_replayed_and_says_on_what_it_computed
     assert len(document["deviating_seeds"]) == 3
     completed("explain", run, "--model-explorer")
     explained = [*document_of(run, "explain.json")["findings"].values()]
-    assert [one["verdict"]["which"] for one in explained] == ["GPU accelerator"] * 3
+    assert [one["verdict"]["which"] for one in explained] == ["gpu"] * 3
     assert [one["device_and_twin"]["onset"]["operator_index"] for one in explained] == [
         SHORTCUT
     ] * 3

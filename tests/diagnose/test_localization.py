@@ -77,7 +77,7 @@ def test_on_built_in_kernels_the_first_layer_is_the_one_that_rounds_otherwise(
     graph = Graph((tmp_path / "pair" / "compressed.tflite").read_bytes())
     for finding in found:
         assert finding["verdict"]["name"] in ("kernel", "several")
-        assert finding["verdict"]["which"] in ("delegate", "built-in kernels")
+        assert finding["verdict"]["which"] in ("delegate", "builtin")
         parting = finding["device_and_twin"]
         assert (parting["method"], parting["first"]) == ("capture", True)
         values = encoded(tmp_path, graph, finding)
@@ -129,7 +129,7 @@ def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
 
     for finding in found:
         assert finding["verdict"]["name"] in ("kernel", "several")
-        assert finding["verdict"]["which"] == "runtime version"
+        assert finding["verdict"]["which"] == "runtime-version"
         parting = finding["device_and_twin"]
         assert parting["first"]
         values = encoded(tmp_path, graph, finding)

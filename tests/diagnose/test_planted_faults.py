@@ -80,7 +80,7 @@ def test_a_fault_of_the_whole_device(name: str, verdict: str, seeds: int) -> Non
 @pytest.mark.usefixtures("old_board_python")
 def test_another_version_of_the_runtime(mobilenet: Path) -> None:
     planted = Planted(OTHER_RUNTIME)
-    right(Fault(mobilenet, "device", planted, "kernel", which="runtime version"))
+    right(Fault(mobilenet, "device", planted, "kernel", which="runtime-version"))
 
 
 def test_a_healthy_file_is_not_blamed() -> None:
@@ -99,7 +99,7 @@ def test_a_healthy_file_is_not_blamed() -> None:
 def test_float16_in_the_nodes_that_an_accelerator_took(tmp_path: Path) -> None:
     pair = write_float_pair(tmp_path / "pair", "normalized")
     planted = Planted("float16 activations", place="gpu in float16")
-    settings, which = gpu("fp16", fallback=True), "accelerator precision"
+    settings, which = gpu("fp16", fallback=True), "accelerator-precision"
     right(Fault(pair, "device", planted, "kernel", which=which, settings=settings), FEW)
 
 
@@ -109,8 +109,8 @@ def test_the_cpus_nodes_and_the_accelerators_are_told_apart(tmp_path: Path) -> N
     pair, rng = write_pair(tmp_path / "pair", "normalized"), np.random.default_rng(1)
     settings = gpu("fp16", fallback=True)
     for place, which, nodes in (
-        ("compiled cpu", "CPU fallback", falls_back),
-        ("gpu", "GPU accelerator", lambda *node: not falls_back(*node)),
+        ("compiled cpu", "cpu-fallback", falls_back),
+        ("gpu", "gpu", lambda *node: not falls_back(*node)),
     ):
         right(drawn_in_layer(pair, place, settings, which, rng, nodes), FEW, layer=False)
 
@@ -119,5 +119,5 @@ def test_the_cpus_nodes_and_the_accelerators_are_told_apart(tmp_path: Path) -> N
 def test_an_npu_that_is_not_there_and_falls_back_in_silence(tmp_path: Path) -> None:
     pair = write_float_pair(tmp_path / "pair", "mobilenet")
     settings, rng = 'kernels = "npu"\nfallback = true', np.random.default_rng(0)
-    fault = drawn_in_layer(pair, "compiled cpu", settings, "CPU fallback", rng)
+    fault = drawn_in_layer(pair, "compiled cpu", settings, "cpu-fallback", rng)
     right(fault, FEW, layer=False)

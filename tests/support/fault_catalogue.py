@@ -71,7 +71,7 @@ def base(pair: Path, where: str, fault: str) -> bytes:
 def in_layer(pair: Path, where: str, one: GraphOp, planted: Planted) -> Fault:
     """A fault in a layer."""
     verdict = "compression" if where == "file" else "kernel"
-    which = "thread count" if planted.threads > 1 else None
+    which = "thread-count" if planted.threads > 1 else None
     return Fault(pair, where, planted, verdict, one.index, which)
 
 

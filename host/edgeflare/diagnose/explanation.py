@@ -101,13 +101,13 @@ _NAMED_TOGETHER: Final = (
 _STEPS: dict[str, str] = {
     "kernel": "`edgeflare conform` tells which operators of the device are wrong, and"
     " `edgeflare export RUN SEED` makes a script that shows it",
-    "thread count": "run with the number of threads that decides as the twin does, and report the"
+    "thread-count": "run with the number of threads that decides as the twin does, and report the"
     " other with `edgeflare export RUN SEED`",
-    "accelerator precision": "let the accelerator compute in float32, or measure by"
+    "accelerator-precision": "let the accelerator compute in float32, or measure by"
     " `edgeflare survey` what its precision costs",
-    "CPU fallback": "replace the operators that the accelerator does not take, so that none falls"
+    "cpu-fallback": "replace the operators that the accelerator does not take, so that none falls"
     " back to the CPU",
-    "runtime version": "update the device's runtime, or give the host that of the device",
+    "runtime-version": "update the device's runtime, or give the host that of the device",
     "several": "`edgeflare search --find kernel` looks for deviations of the kernels alone",
     "host-suspect": "search again with other kernels for the twin, such as `--ensemble builtin`",
     "unstable": "`edgeflare devices check NAME`, then try one thread, or without its accelerator",

@@ -17,7 +17,7 @@ from edgeflare.diagnose.compression_error import (
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
-from edgeflare.diagnose.verdict import STAGE_PLACES
+from edgeflare.diagnose.verdict import STAGE_PLACES, which_in_words
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import Sentences, Table, listed, row_groups
 from edgeflare.pages.terminal import print_blocks
@@ -301,8 +301,10 @@ def _verdict_summaries(explanations: Sequence[Explanation]) -> list[str]:
 
 def _which(explanation: Explanation) -> str | None:
     verdict = explanation.verdict
-    if verdict.name != "compression" or verdict.which is not None:
-        return verdict.which
+    if verdict.which is not None:
+        return which_in_words(verdict.which)
+    if verdict.name != "compression":
+        return None
     return None if explanation.compression_error.original is None else "not finite"
 
 

@@ -6,14 +6,14 @@ blamed; if the models do not get the same input, quantization cannot.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 from edgeflare.diagnose.compression_error import Grade
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, ExecutionMode, Vote
-from edgeflare.pages.facts import count_of
+from edgeflare.pages.facts import count_of, in_words
 from edgeflare.record.json_types import Share
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
@@ -40,17 +40,30 @@ STAGE_PLACES: dict[str, str] = {
 }
 """Where the difference begins, for the verdicts that name stages of the device."""
 
-Which: TypeAlias = str
-"""What causes the difference of device and twin, or what of compression is to blame: of `WHICH`."""
-
-WHICH: Final[Collection[Which]] = (
-    *(kernels.blamed for kernels in KERNEL_SETS.values()),
-    *("accelerator precision", "CPU fallback", "thread count", "runtime version", "machine"),
+_OfDevice = Literal[
+    "delegate",
+    "accelerator-precision",
+    "cpu-fallback",
+    "thread-count",
+    "runtime-version",
+    "machine",
     "device",
-    *get_args(Grade),
-)
-"""A kernel set, or what else of the device; "device": nothing else that is known. The last ones are
-what of compression is to blame: see `Grade`."""
+]
+
+Which: TypeAlias = Kernels | _OfDevice | Grade
+"""What causes the difference of device and twin, or what of compression is to blame: a kernel set,
+of which XNNPACK goes as the "delegate" that it is; or what else of the device, where "device" is
+nothing else that is known; or a `Grade`."""
+
+_IN_WORDS: Final[Mapping[str, str]] = {
+    "cpu-fallback": "CPU fallback",
+    **{name: kernels.title for name, kernels in KERNEL_SETS.items()},
+}
+
+
+def which_in_words(which: Which) -> str:
+    """Return what is to blame as people read it, such as "built-in kernels" for "builtin"."""
+    return _IN_WORDS.get(which, in_words(which))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +93,6 @@ class Verdict:
         shares: shares of the way that the margin between the two labels went from original to twin
             to device; null where they cannot be computed.
 
-    Raises:
-        ValueError: there is no such cause.
-
     """
 
     name: Name
@@ -90,12 +100,8 @@ class Verdict:
     which: Which | None = None
     shares: MarginShares | None = None
 
-    def __post_init__(self) -> None:
-        if self.which is not None and self.which not in WHICH:
-            raise ValueError(f"which is {self.which!r}, expected one of {', '.join(WHICH)}")
-
     def __str__(self) -> str:
-        return self.name if self.which is None else f"{self.name}: {self.which}"
+        return self.name if self.which is None else f"{self.name}: {which_in_words(self.which)}"
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -292,12 +298,12 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
         if threads and not other.agrees(device):
             count = count_of(other.mode.threads, "thread")
             does = "does as the twin" if other.agrees(twin) else "gives another answer"
-            return "thread count", f"the device {does} with {count}"
+            return "thread-count", f"the device {does} with {count}"
     # What an accelerator's settings do is shown by experiments that change nothing else.
     if device.mode.accelerated and (found := _by_precision(evidence) or _by_fallback(evidence)):
         return found
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
-        which: Which = "delegate" if evidence.same_runtime else "runtime version"
+        which: Which = "delegate" if evidence.same_runtime else "runtime-version"
         return which, "the device's runtime delegated nothing, the host's did"
     ran = _kernels_of_host(device)
     same = [vote for vote in evidence.host if vote.mode.ran == ran]
@@ -315,7 +321,7 @@ def _by_precision(evidence: Evidence) -> tuple[Which, str] | None:
     if own.precision != "fp16" or exact is None or not exact.agrees(evidence.twin):
         return None
     return (
-        "accelerator precision",
+        "accelerator-precision",
         f"the device does as the twin where its {_accelerator(own)} computes in float32 throughout",
     )
 
@@ -333,16 +339,16 @@ def _by_fallback(evidence: Evidence) -> tuple[Which, str] | None:
     alone = _asked(evidence, replace(own, fallback=False))
     if own.fallback and alone is not None and alone.agrees(evidence.twin):
         return (
-            "CPU fallback",
+            "cpu-fallback",
             "the device does as the twin where nothing may fall back to the CPU",
         )
     if own.ran == "compiled-cpu":
-        return "CPU fallback", f"its {_accelerator(own)} took no node, so that the CPU ran them all"
+        return "cpu-fallback", f"its {_accelerator(own)} took no node, so that the CPU ran them all"
     whole = next((vote for vote in evidence.others if vote.mode.ran == "compiled-cpu"), None)
     on_host = any(vote.agrees(device) for vote in evidence.host if vote.mode.ran == "xnnpack")
     if own.fallen_back and whole is not None and whole.agrees(device) and not on_host:
         return (
-            "CPU fallback",
+            "cpu-fallback",
             f"{own.fallen_back} of {own.total} nodes fell back to the CPU, and the device gives the"
             " same answer with all of them there",
         )
@@ -380,7 +386,7 @@ def _by_the_device(evidence: Evidence) -> tuple[Which, str]:
 def _only_on_device(evidence: Evidence) -> tuple[Which, str] | None:
     """Return a property of the device that the host lacks; None where it has all."""
     if not evidence.same_runtime:
-        return "runtime version", "the host has another runtime, and no kernels that do the same"
+        return "runtime-version", "the host has another runtime, and no kernels that do the same"
     if not evidence.same_machine:
         return "machine", "the host is another machine, and has no kernels that do the same"
     return None
@@ -410,7 +416,9 @@ def _whose(evidence: Evidence, alone: Kernels | None) -> str:
 
 
 def _blamed(kernels: Kernels | None) -> Which:
-    return "device" if kernels is None else KERNEL_SETS[kernels].blamed
+    if kernels is None:
+        return "device"
+    return "delegate" if kernels == "xnnpack" else kernels
 
 
 def _named(kernels: Kernels | None) -> str:

@@ -186,6 +186,9 @@ def test_compression_begins_where_twin_and_original_part_or_quantization_is_coar
     [
         ("several", "delegate", "several: 25% compression, 75% kernel (delegate)"),
         ("compression", None, "compression"),
+        ("kernel", "builtin", "kernel (built-in kernels)"),
+        ("kernel", "cpu-fallback", "kernel (CPU fallback)"),
+        ("kernel", "thread-count", "kernel (thread count)"),
         ("kernel", None, "kernel"),
         ("none", None, "none"),
     ],
@@ -254,7 +257,7 @@ def test_so_is_one_that_holds_something_else(
         ("evidence", None, "has no evidence"),
         ("device_and_twin", None, "has no device_and_twin"),
         ("twin_and_original", None, "has no twin_and_original"),
-        ("verdict.which", "magic", r"verdict: which is 'magic', expected one of delegate,"),
+        ("verdict.which", "magic", r"verdict\.which: invalid enum value 'magic'"),
         ("evidence.votes.0.arm", "third", r"evidence\.votes\[0\]\.arm: invalid enum value 'third'"),
         (
             "device_and_twin.layers.0.operator_index",

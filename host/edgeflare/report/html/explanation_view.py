@@ -15,7 +15,7 @@ from edgeflare.diagnose.explain_document import (
     load_explanations,
 )
 from edgeflare.diagnose.layer_difference import Difference, LayerName
-from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict
+from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict, which_in_words
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import row_groups
@@ -140,7 +140,7 @@ def verdict_words(verdict: Verdict) -> str:
     name, shares = in_words(verdict.name), verdict.shares
     if verdict.name == "several" and shares is not None:
         name = f"{name}: {shares.compression:.0%} compression, {shares.kernel:.0%} kernel"
-    return f"{name} ({verdict.which})" if verdict.which else name
+    return f"{name} ({which_in_words(verdict.which)})" if verdict.which else name
 
 
 def largest(difference: Difference | None, *, in_units: bool) -> float | None:
