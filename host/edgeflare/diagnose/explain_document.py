@@ -24,7 +24,7 @@ from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.option_differences import OptionDifference
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import ByStages
-from edgeflare.diagnose.verdict import Verdict
+from edgeflare.diagnose.verdict import OF_KERNELS, Verdict
 from edgeflare.errors import UserError
 from edgeflare.models.non_finite_values import NonFiniteOnset
 from edgeflare.record.atomic_file import write_atomically
@@ -130,8 +130,10 @@ class ExplainedFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def begins_in(self) -> LayerName | None:
         """The layer that the verdict points at; None where it points at none."""
-        if self.verdict.name != "compression":
+        if self.verdict.name in OF_KERNELS:
             return self.device_and_twin.onset
+        if self.verdict.name != "compression":
+            return None
         loss = self.twin_and_original
         return loss.most or next(iter(loss.coarse), None)
 

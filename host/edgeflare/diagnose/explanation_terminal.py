@@ -17,7 +17,7 @@ from edgeflare.diagnose.compression_error import (
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explanation import Explanation
 from edgeflare.diagnose.layer_difference import LARGEST, Difference, in_digits
-from edgeflare.diagnose.verdict import STAGE_PLACES, which_in_words
+from edgeflare.diagnose.verdict import OF_KERNELS, STAGE_PLACES, which_in_words
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import Sentences, Table, listed, row_groups
 from edgeflare.pages.terminal import print_blocks
@@ -131,6 +131,8 @@ def _begins(explanation: Explanation) -> str:
         return STAGE_PLACES[explanation.verdict.name]
     if explanation.verdict.name == "compression":
         return _begins_of_compression(explanation.compression_error)
+    if explanation.verdict.name not in OF_KERNELS:
+        return "–"
     if explanation.kernel_onset.onset is None:
         return "not seen" if explanation.kernel_onset.method == "none" else "–"
     return (

@@ -40,6 +40,10 @@ STAGE_PLACES: dict[str, str] = {
 }
 """Where the difference begins, for the verdicts that name stages of the device."""
 
+OF_KERNELS: Final[frozenset[Name]] = frozenset({"kernel", "several", "host-suspect", "unstable"})
+"""The verdicts whose cause may lie in the layer where device and twin begin to differ. Of the
+others, that they differ somewhere, such as by a rounding, has nothing to do with the deviation."""
+
 _OfDevice = Literal[
     "delegate",
     "accelerator-precision",

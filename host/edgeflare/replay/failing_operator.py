@@ -37,19 +37,20 @@ def where_it_begins(explained: ExplainedFinding) -> FailingOperator | None:
     """Return the operator that `explain` named; None where it named none.
 
     Of compression that is the operator that took most of the margin, of those that differ by more
-    than quantization explains, else the one whose quantization is coarsest; of all else the one
+    than quantization explains, else the one whose quantization is coarsest; of kernels the one
     where device and twin part.
     """
     found: LayerName | None
+    what = _COMPRESSION
     if explained.verdict.name == "compression":
         loss = explained.twin_and_original
-        found, what = loss.most, _COMPRESSION
+        found = loss.most
         coarse = next((layer for layer in loss.coarse if layer.operator_index >= 0), None)
         if found is None and coarse is not None:
             found, what = coarse, f"twin and original part here, {in_words(coarse.kind)}"
     else:
-        parting = explained.device_and_twin
-        found, what = parting.onset, _KERNEL if parting.first else f"{_KERNEL}, or earlier"
+        found, parting = explained.begins_in, explained.device_and_twin
+        what = _KERNEL if parting.first else f"{_KERNEL}, or earlier"
     return (
         None
         if found is None

@@ -181,6 +181,14 @@ def test_compression_begins_where_twin_and_original_part_or_quantization_is_coar
     assert [layer.name for layer in view.layers if layer.begins] == begins
 
 
+@pytest.mark.parametrize("name", ["other-order", "input-suspect", "none"])
+def test_what_is_no_matter_of_layers_begins_in_none_of_them(name: Name) -> None:
+    """Device and twin differ by a rounding in almost any network."""
+    view = shown(Verdict(name, "so it is"))
+    assert view.onset is None
+    assert not any(layer.begins for layer in view.layers)
+
+
 @pytest.mark.parametrize(
     ("name", "which", "said"),
     [

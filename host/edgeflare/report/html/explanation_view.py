@@ -15,7 +15,7 @@ from edgeflare.diagnose.explain_document import (
     load_explanations,
 )
 from edgeflare.diagnose.layer_difference import Difference, LayerName
-from edgeflare.diagnose.verdict import STAGE_PLACES, Verdict, which_in_words
+from edgeflare.diagnose.verdict import OF_KERNELS, STAGE_PLACES, Verdict, which_in_words
 from edgeflare.pages.answers.answer_form import class_name
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.pages.page import row_groups
@@ -160,11 +160,12 @@ def _onset(finding: ExplainedFinding) -> str | None:
         return f"It begins {place}"
     parting, loss = finding.device_and_twin, finding.twin_and_original
     compression = finding.verdict.name == "compression"
+    kernels = finding.verdict.name in OF_KERNELS
     said = []
-    if parting.onset is not None and not compression:
+    if parting.onset is not None and kernels:
         where = f"device and twin part at {_named(parting.onset)}"
         said.append(where if parting.first else f"{where}, or earlier")
-    if loss.most is not None:
+    if loss.most is not None and (compression or kernels):
         where = f"twin and original {'' if said else 'part '}at {_named(loss.most)}"
         said.append(f"{where} by more than quantization explains")
     elif compression and loss.coarse:
