@@ -69,6 +69,19 @@ def test_an_exception_is_the_failure_of_that_input_alone(write: Write) -> None:
     assert batch.outputs.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
 
 
+@pytest.mark.parametrize("odd", ["np.ones(1)", "exit(3)"])
+def test_one_number_for_all_scores_and_an_exit_are_failures_too(odd: str, write: Write) -> None:
+    source = write(f"def predict(image): return np.ones(2) if image.max() < 5 else {odd}")
+    batch = answered(source, np.array([0, 9], np.float32).repeat(4).reshape(2, 2, 2, 1))
+    assert batch.failures == {1: "error"}
+
+
+def test_what_a_function_does_to_its_input_changes_no_other_arms(write: Write) -> None:
+    images = np.ones((2, 2, 2, 1), np.float32)
+    answered(write("def predict(image):\n    image -= 9\n    return [[image.sum(), 1.0]]"), images)
+    assert (images == 1).all()
+
+
 def test_modules_are_found_in_the_working_directory(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +124,7 @@ def test_a_module_runs_from_its_source_never_from_bytecode_beside_it(
         ("1 / 0", "ZeroDivisionError"),
         ("exit(3)", "SystemExit"),
         ("def predict(", "SyntaxError"),
+        ("def predict(image): exit(3)", "SystemExit"),
         ("def predict(image): raise RuntimeError('one\\ntwo')", "RuntimeError: one two"),
         ("def predict(image): return np.array([1, 2])", "it returned int64"),
     ],

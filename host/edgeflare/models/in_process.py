@@ -63,8 +63,13 @@ class InProcessModel:
         failures: dict[int, str] = {}
         for index in range(len(inputs)):
             try:
-                outputs[index] = self._invoke(inputs[index : index + 1]).reshape(-1)
-            except Exception:  # whatever a model raises on an input is that input's failure
+                made = self._invoke(inputs[index : index + 1]).reshape(-1)
+                if made.size != outputs.shape[1]:  # a single number would be taken for all
+                    raise ValueError(f"{made.size} numbers in place of {outputs.shape[1]}")
+                outputs[index] = made
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # whatever a model raises on an input, exit() too, is its failure
                 failures[index] = "error"
                 outputs[index] = 0
         return RawBatch(outputs, failures, time.perf_counter() - begin)
@@ -89,14 +94,16 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
     function = load_callable(source, "inputs")
 
     def invoke(array: NDArray[np.generic]) -> NDArray[np.generic]:
-        output = np.asarray(function(array))
+        output = np.asarray(function(array.copy()))  # which the user's code may overwrite
         if not np.issubdtype(output.dtype, np.floating):
             raise TypeError(f"it returned {output.dtype}, but scores are floating-point numbers")
         return np.atleast_2d(output).astype(np.float32)
 
     try:
         answer = invoke(np.zeros(shape, np.float32))
-    except Exception as error:  # whatever the user's code raises is the user's to correct
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's code may even call exit()
         raise UserError(
             f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
         ) from error

@@ -238,12 +238,21 @@ def test_a_users_function_is_imported_when_it_is_needed(
     assert "200 samples of silence failed: ValueError: too loud" in refusal(broken.shape, 200)
 
 
+def test_what_a_function_does_to_a_sound_stays_there(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text("def f(wave):\n    wave += 9\n    return wave\n")
+    waves = np.zeros((2, 3), np.int16)
+    front_end = open_front_end({"name": f"{tmp_path}/f.py:f"}, 8_000)
+    assert front_end.features(waves).tolist() == [[9.0] * 3] * 2
+    assert not waves.any()
+
+
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
         ("None", "it returned NoneType, expected an array of real numbers"),
         ("np.fft.rfft(wave)", "it returned complex128, expected an array of real numbers"),
         ("np.zeros((5, 0))", "it returned no values, an array of shape (5, 0)"),
+        ("exit(3)", "samples of silence failed: SystemExit: 3"),
         ("wave.std()", "which are 4 values, but the front end makes of a sound 1: check samples"),
     ],
 )

@@ -125,7 +125,9 @@ class FunctionFrontEnd:
         _ = self._function  # what is wrong with its import is told by itself
         try:
             return self._returned(np.zeros(samples, np.int16)).shape
-        except Exception as error:  # whatever the user's code raises is the user's to correct
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the user's code may even call exit()
             raise UserError(
                 f"{self._source}: calling it on {samples} samples of silence failed: "
                 f"{reason(error)}"
@@ -135,7 +137,9 @@ class FunctionFrontEnd:
         """Return the features of sounds: (batch, *shape)."""
         try:
             return np.stack([self._one(wave) for wave in waves])
-        except Exception as error:  # likewise
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # likewise
             raise UserError(f"{self._source} failed on a sound: {reason(error)}") from error
 
     def _one(self, wave: NDArray[np.int16]) -> NDArray[np.float32]:
@@ -146,7 +150,7 @@ class FunctionFrontEnd:
 
     def _returned(self, wave: NDArray[np.int16]) -> NDArray[np.generic]:
         """Return what the function makes of a sound; one number as an array of it."""
-        returned = self._function(wave)
+        returned = self._function(wave.copy())  # which the user's code may overwrite
         made = np.atleast_1d(np.asarray(returned))
         if made.dtype.kind not in "fiub":
             kind = type(returned).__name__ if made.dtype.kind == "O" else made.dtype
