@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from edgeflare.models.tflite_graph import Graph
 from interrupted_commands import started
 from tampering import COMPRESSED, constant_of, with_constant
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="needs the extra repair")
 
 SHIFTS = ("--method", "shifts")
 DEVICES = ("emulated-xnnpack", "emulated-builtin")
