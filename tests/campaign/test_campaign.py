@@ -130,19 +130,19 @@ def test_kernels_can_be_compared_without_an_original(laboratory: Laboratory) -> 
 
 @pytest.mark.slow
 @FEW
-@given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
+@given(stop_after=st.integers(1, 450), total=st.none() | st.integers(10, 750))
 def test_stopped_and_resumed_is_as_if_never_stopped(
     laboratory: Laboratory,
     tmp_path_factory: pytest.TempPathFactory,
     stop_after: int,
     total: int | None,
 ) -> None:
-    laboratory.folder = tmp_path_factory.mktemp("runs")
+    laboratory.folder, laboratory.images = tmp_path_factory.mktemp("runs"), laboratory.images[:12]
     whole = laboratory.run("whole", total_queries=total)
     parts = laboratory.run("parts", total_queries=total, stop_after=stop_after)
     while laboratory.stopped is not None:
         parts = laboratory.run("parts", total_queries=total, resume=True, stop_after=stop_after)
-        stop_after += 900
+        stop_after += 450
     assert untimed(parts) == untimed(whole)
 
 
@@ -158,11 +158,11 @@ def test_an_interrupted_run_is_valid_and_goes_on_by_the_command_that_began_it(
 
 
 @FEW
-@given(total=st.integers(1, 2000), chains=st.sampled_from([1, 3, 64]))
+@given(total=st.integers(1, 1000), chains=st.sampled_from([1, 3, 64]))
 def test_the_bound_on_all_queries_holds_whatever_the_chains(
     laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory, total: int, chains: int
 ) -> None:
-    laboratory.folder = tmp_path_factory.mktemp("runs")
+    laboratory.folder, laboratory.images = tmp_path_factory.mktemp("runs"), laboratory.images[:12]
     document = laboratory.run("run", total_queries=total, chains=chains)
     assert document["totals"]["queries"] <= total
     again = laboratory.run("again", total_queries=total, chains=9)

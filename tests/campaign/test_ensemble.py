@@ -85,6 +85,7 @@ def test_members_that_are_not_asked_cost_nothing_in_the_search(ensemble: Laborat
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", [KERNEL, Goal()], ids=lambda goal: goal.find)
 def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) -> None:
+    ensemble.images = ensemble.images[:12]
     one, other = (
         untimed(ensemble.run(f"run-{n}", chains=n, goal=goal, max_queries=60)) for n in (7, 256)
     )
@@ -95,18 +96,18 @@ def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) 
 @settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
+@given(stop_after=st.integers(1, 450), total=st.none() | st.integers(10, 750))
 def test_stopped_and_resumed_is_as_if_never_stopped(
     ensemble: Laboratory,
     tmp_path_factory: pytest.TempPathFactory,
     stop_after: int,
     total: int | None,
 ) -> None:
-    ensemble.folder = tmp_path_factory.mktemp("runs")
+    ensemble.folder, ensemble.images = tmp_path_factory.mktemp("runs"), ensemble.images[:12]
     whole = ensemble.run("whole", total_queries=total)
     parts = ensemble.run("parts", total_queries=total, stop_after=stop_after)
     while ensemble.stopped is not None:
-        stop_after += 900
+        stop_after += 450
         parts = ensemble.run("parts", total_queries=total, resume=True, stop_after=stop_after)
     assert untimed(parts) == untimed(whole)
 
