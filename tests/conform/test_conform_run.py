@@ -98,7 +98,7 @@ def untimed(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "seconds"}
 
 
-def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_while_findings_are_shrunk_and_not_after(tmp_path: Path) -> None:
     seen = SeenProgress()
     cut = ended(
         *(tmp_path / "run", faulty_arms(CLAMPED)),
@@ -108,9 +108,16 @@ def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
     )
     assert cut["stopped_by"] == "sigterm"
     resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), models=48)
-    whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), models=48)
-    assert untimed(resumed) == untimed(whole)
+    seen = SeenProgress()
+    whole = ended(
+        *(tmp_path / "whole", faulty_arms(CLAMPED)),
+        interrupted=lambda: "interrupt" if seen.shrinking[-1:] == [(1, 1)] else None,
+        observer=seen,
+        models=48,
+    )
+    assert seen.shrinking[-1] == (1, 1)
     assert whole["stopped_by"] == "models"
+    assert untimed(resumed) == untimed(whole)
     (unshrunk,), (shrunk,) = cut["findings"], whole["findings"]
     assert unshrunk["smallest"]["device_runs"] < shrunk["smallest"]["device_runs"]
 
@@ -125,18 +132,6 @@ def test_in_a_short_time_few_models_are_drawn_in_short_rounds(tmp_path: Path) ->
         time_limit_seconds=3600.0,
     )
     assert cut["models"] == 16  # without a time, a third of the 96, or a whole round
-
-
-def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
-    seen = SeenProgress()
-    document = ended(
-        *(tmp_path, faulty_arms(CLAMPED)),
-        interrupted=lambda: "interrupt" if seen.shrinking[-1:] == [(1, 1)] else None,
-        observer=seen,
-        models=48,
-    )
-    assert seen.shrinking[-1] == (1, 1)
-    assert document["stopped_by"] == "models"
 
 
 def test_findings_name_the_signatures_in_which_they_are(tmp_path: Path) -> None:
