@@ -44,7 +44,7 @@ class Bencher:
 
         grid = replace(GRID, plan=replace(PLAN, **changes))
         pairs = [self.pair]
-        runs = run_grid(grid, pairs, out, chains=2, watch=watch, interrupt=interrupt)
+        runs = run_grid(grid, pairs, out, chains=8, watch=watch, interrupt=interrupt)
         return Bench(grid, list(runs))
 
 
