@@ -199,6 +199,8 @@ def test_differences_are_in_units_that_do_not_wrap_around_and_decibels() -> None
     wanted = np.array([[1e3, 1, 0], [0, 0, 0]], np.float32)
     assert not difference(REAL, wanted, wanted * np.float32(1 + 1e-6)).parted
     assert difference(REAL, wanted, wanted + np.float32(0.1)).parted
+    place = np.array([2_000_000], np.int32)
+    assert difference(replace(REAL, dtype="int32"), place, place + 1).parted
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

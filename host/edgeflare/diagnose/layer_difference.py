@@ -66,7 +66,9 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
         return Difference(units, 0.0, 1.0, None, 0.0, parted=False)
     largest = float(noise.max())
     power, noise_power = float((signal**2).mean()), float((noise**2).mean())
-    threshold = 0.0 if tensor.scales else FLOAT_NOISE * float(np.abs(signal).max(initial=0.0))
+    # Whole numbers, such as classes or places, are no sums.
+    sums = not tensor.scales and tensor.dtype.startswith("float")
+    threshold = FLOAT_NOISE * float(np.abs(signal).max(initial=0.0)) if sums else 0.0
     return Difference(
         units,
         largest,
