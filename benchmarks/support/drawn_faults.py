@@ -64,7 +64,7 @@ def _of_the_device(first: Path, last: Path) -> Iterator[Fault]:
     yield Fault(last, "device", Planted("stale output"), "unstable")
     yield Fault(first, "device", Planted("rows from below"), "input-suspect")
     yield Fault(last, "device", Planted("channels swapped"), "input-suspect")
-    yield Fault(last, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime version")
+    yield Fault(last, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime-version")
 
 
 def _of_mobile_networks(lenet: Path, mobilenet: Path) -> Iterator[Fault]:
@@ -85,7 +85,7 @@ def _of_mobile_networks(lenet: Path, mobilenet: Path) -> Iterator[Fault]:
         one = [one for one in original.layers if one.name in WEIGHTED][1]
         half = Planted("half precision", named_layer(original, one))
         yield in_layer(pair, "file", one, half)
-    yield Fault(mobilenet, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime version")
+    yield Fault(mobilenet, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime-version")
 
 
 # Those that it was not.
@@ -112,7 +112,7 @@ def _drawn_of_the_device(pair: Path, rng: np.random.Generator, *, old_board: boo
     kind = str(rng.choice([*kinds, *([OTHER_RUNTIME] if old_board else [])]))
     amount, at = float(rng.uniform(0.4, 1.6)), int(rng.integers(10))
     if kind == OTHER_RUNTIME:
-        return Fault(pair, "device", Planted(kind), "kernel", which="runtime version")
+        return Fault(pair, "device", Planted(kind), "kernel", which="runtime-version")
     verdicts = {"constant output": "kernel", "flaky": "unstable", "stale output": "unstable"}
     planted = Planted(kind, amount=amount, seed=at)
     return Fault(pair, "device", planted, verdicts.get(kind, "input-suspect"))

@@ -22,7 +22,7 @@ from tampering import weighted
 STEEP: Final = 1 << 14
 """A layer whose values reach from 0 to about 6 in front of this factor then leaves float16."""
 
-BLAMED_WRONGLY: Final = ("accelerator precision", "CPU fallback")
+BLAMED_WRONGLY: Final = ("accelerator-precision", "cpu-fallback")
 """What a verdict on an accelerator without a fault must not name."""
 
 
@@ -81,17 +81,17 @@ def healthy_devices(pairs: AcceleratedPairs) -> Iterator[Fault]:
 
 
 def _by_runtime(pairs: AcceleratedPairs, rng: np.random.Generator) -> Iterator[Fault]:
-    whole, which = gpu("fp32", fallback=False), "GPU accelerator"
+    whole, which = gpu("fp32", fallback=False), "gpu"
     yield drawn_in_layer(pairs.mobile, "gpu", whole, which, rng, kinds=("one bias",))
     # Nothing is planted here: ai-edge-litert 2.3.0 does it by itself.
     shortcut = _first_strided_point(pairs.residual)
     halves = gpu("fp16", fallback=False)
     yield Fault(pairs.residual, "device", Planted(""), "kernel", shortcut, which, halves)
-    micro, which = 'kernels = "micro"', "TFLite Micro kernels"
+    micro, which = 'kernels = "micro"', "micro"
     yield drawn_in_layer(pairs.mobile, "micro", micro, which, rng)
-    cpu, which = 'kernels = "compiled-cpu"', "compiled model's CPU kernels"
+    cpu, which = 'kernels = "compiled-cpu"', "compiled-cpu"
     yield drawn_in_layer(pairs.mobile, "compiled cpu", cpu, which, rng)
-    yield Fault(pairs.mobile, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime version")
+    yield Fault(pairs.mobile, "device", Planted(OTHER_RUNTIME), "kernel", which="runtime-version")
 
 
 def _by_precision(pairs: AcceleratedPairs) -> Iterator[Fault]:
@@ -103,13 +103,13 @@ def _by_precision(pairs: AcceleratedPairs) -> Iterator[Fault]:
     ):
         planted = Planted(name, place="gpu in float16")
         settings = gpu("fp16", fallback=fallback)
-        yield Fault(pair, "device", planted, "kernel", layer, "accelerator precision", settings)
+        yield Fault(pair, "device", planted, "kernel", layer, "accelerator-precision", settings)
 
 
 def _by_fallback(pairs: AcceleratedPairs, rng: np.random.Generator) -> Iterator[Fault]:
-    part, which = gpu("fp16", fallback=True), "CPU fallback"
+    part, which = gpu("fp16", fallback=True), "cpu-fallback"
     yield drawn_in_layer(pairs.normalized, "compiled cpu", part, which, rng, falls_back)
-    on_gpu = "GPU accelerator"
+    on_gpu = "gpu"
     yield drawn_in_layer(pairs.normalized, "gpu", part, on_gpu, rng, _accelerated)
     # There is no NPU, so that the CPU runs all nodes.
     npu = accelerated("npu", "fp16", fallback=True)
