@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any
@@ -55,27 +55,52 @@ class MutationOperator:
     @property
     def package(self) -> str:
         """The top-level package, or the module outside of any, that defines the operator."""
-        return str(getattr(self.apply, "__module__", "unknown")).partition(".")[0]
+        apply = self.apply
+        while isinstance(apply, partial):  # as a domain binds it
+            apply = apply.func
+        return str(getattr(apply, "__module__", "unknown")).partition(".")[0]
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
-        """Mutate an input.
+        """Mutate an input; the function cannot write to it.
 
         Raises:
-            OperatorError: the result is not a new array of the input's shape and dtype.
+            OperatorError: the function of another package fails, or the result is not a new array
+                of the input's shape and dtype, or has infinity or NaN.
 
         """
-        mutant = self.apply(sample, rng)
-        if mutant is sample:
+        given = np.asarray(sample).view()
+        given.flags.writeable = False
+        mutant = self._applied(given, rng)
+        if mutant is given:
             raise OperatorError(
                 f"operator '{self.name}' returned its input; it must return a new array"
             )
         shape, dtype = getattr(mutant, "shape", None), getattr(mutant, "dtype", type(mutant))
-        if shape != sample.shape or dtype != sample.dtype:
+        if shape != sample.shape or dtype != sample.dtype or type(mutant) is not np.ndarray:
             raise OperatorError(
-                f"operator '{self.name}' returned {dtype} of shape {shape}; "
-                f"it must return {sample.dtype} of shape {sample.shape}, as it was given"
+                f"operator '{self.name}' returned {type(mutant).__name__}, {dtype} of shape"
+                f" {shape}; it must return an array of numpy, {sample.dtype} of shape"
+                f" {sample.shape}, as it was given"
+            )
+        if mutant.dtype.kind == "f" and not np.isfinite(mutant).all():
+            raise OperatorError(
+                f"operator '{self.name}' returned infinity or NaN; it must return finite numbers"
             )
         return mutant
+
+    def _applied(self, given: Sample, rng: np.random.Generator) -> Any:
+        try:
+            return self.apply(given, rng)
+        except OperatorError:
+            raise
+        except Exception as error:  # whatever a foreign function raises
+            if self.package == OWN_PACKAGE:
+                raise
+            message = " ".join(str(error).split())
+            raise OperatorError(
+                f"operator '{self.name}' of package {self.package} fails"
+                f" ({type(error).__name__}: {message}); correct or uninstall the package"
+            ) from error
 
 
 _registered: dict[tuple[str, str], MutationOperator] = {}

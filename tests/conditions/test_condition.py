@@ -165,6 +165,24 @@ def test_a_condition_that_fails_is_named() -> None:
         failing(np.zeros((8, 8, 1), dtype=np.uint8), 1, RNG)
 
 
+def test_a_mistake_in_a_condition_of_ours_is_no_package_to_uninstall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(failing.change, "__module__", "edgeflare.conditions.image")
+    with pytest.raises(KeyError, match="boom"):
+        failing(np.zeros((8, 8, 1), dtype=np.uint8), 1, RNG)
+
+
+@condition("endless", domain="array", summary="one that returns infinity")
+def endless(one: Input, _severity: float, _rng: np.random.Generator) -> Input:
+    return np.asarray(one + np.float32(np.inf))
+
+
+def test_infinity_is_refused() -> None:
+    with pytest.raises(UserError, match="'endless' returned infinity or NaN at severity 2"):
+        endless(np.zeros(3, np.float32), 2, RNG)
+
+
 def test_another_dtype_is_refused() -> None:
     with pytest.raises(UserError, match=r"condition 'wide' returned float64 of shape"):
         wide(np.zeros(3, np.float32), 1, RNG)

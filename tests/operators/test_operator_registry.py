@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -84,7 +85,7 @@ def test_a_name_is_taken_once() -> None:
     ("mutate", "complaint"),
     [
         (unchanged, "returned its input"),
-        (real_valued, r"returned float64 .* it must return uint8"),
+        (real_valued, r"returned ndarray, float64 .* uint8"),
         (flat, r"of shape \(4, 4\).* of shape \(4, 4, 1\)"),
         (nothing, "NoneType"),
     ],
@@ -93,6 +94,48 @@ def test_a_broken_promise_is_said(mutate: operator_registry.Mutation, complaint:
     broken = MutationOperator("broken", "image", mutate)
     with pytest.raises(OperatorError, match=complaint):
         broken(np.zeros((4, 4, 1), np.uint8), np.random.default_rng(0))
+
+
+def overwriting(sample: operator_registry.Sample, _rng: np.random.Generator) -> Any:
+    sample[:] = 0
+    return sample.copy()
+
+
+def masked(sample: operator_registry.Sample, _rng: np.random.Generator) -> Any:
+    library: Any = np.ma
+    return library.asarray(sample.copy())
+
+
+def without_end(sample: operator_registry.Sample, _rng: np.random.Generator) -> Any:
+    return sample + np.float32(np.inf)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "complaint"),
+    [
+        (overwriting, r"'bad' of package .* fails \(ValueError: assignment destination"),
+        (masked, "returned MaskedArray"),
+        (without_end, "infinity or NaN"),
+    ],
+)
+def test_what_a_foreign_operator_must_not_do_is_said_and_changes_no_input(
+    mutate: operator_registry.Mutation, complaint: str
+) -> None:
+    sample = np.ones((4, 4), np.float32)
+    for apply in (mutate, partial(mutate)):  # as it is, and as a domain binds it
+        with pytest.raises(OperatorError, match=complaint):
+            MutationOperator("bad", "array", apply)(sample, np.random.default_rng(0))
+    assert (sample == 1.0).all()
+
+
+def test_a_mistake_in_a_built_in_operator_is_no_package_to_uninstall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overwriting, "__module__", "edgeflare_operators.array")
+    with pytest.raises(ValueError, match="read-only"):
+        MutationOperator("ours", "array", partial(overwriting))(
+            np.ones(4, np.float32), np.random.default_rng(0)
+        )
 
 
 PLUGIN = """

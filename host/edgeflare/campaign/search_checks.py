@@ -37,7 +37,7 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
             raise UserError(str(error)) from error
     _require_bounds(domain, plan)
     made = strategy.create(plan.parameters)
-    made.require(opened.seeds.inputs[0])
+    strategy.require(made, opened.seeds.inputs[0])
     if made.needs_gradients:
         _require_gradients(strategy.name, opened, plan, neurons=made.needs_neurons)
     elif plan.shrink and plan.shrink_by == "gradient":

@@ -55,7 +55,8 @@ class SearchPhase:
         context.health.canaries.load_references(context.panel.reading)
         self._context = context
         self._seeds = seeds
-        self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
+        self._registered = find_strategy(context.plan.strategy)
+        self._strategy = self._registered.create(context.plan.parameters)
         if context.plan.goal.find not in self._strategy.reads_other_seeds:
             donors = {}
         self._donors = tuple(Donor(context.seeds.input_of(i), donors[i]) for i in sorted(donors))
@@ -110,7 +111,9 @@ class SearchPhase:
             host_predicts=not context.device_stages,
         )
         search = AskTellSearch(
-            self._strategy.search(start), context.white_box, context.plan.max_time_seconds
+            self._registered.begin(self._strategy, start),
+            context.white_box,
+            context.plan.max_time_seconds,
         )
         chain = Chain(seed_id, search, goal)
         replay_answers(context, self.role, chain)

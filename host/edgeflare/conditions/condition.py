@@ -17,6 +17,9 @@ from edgeflare.errors import UserError
 SEVERITIES = (1, 2, 3, 4, 5)
 """Severities from hardly noticed to severe, as in Hendrycks and Dietterich (2019)."""
 
+OWN_PACKAGE = "edgeflare"
+"""The package whose conditions are ours: what fails there is a mistake in edgeflare."""
+
 Change = Callable[[Input, float, np.random.Generator], Input]
 """Changes an input at a severity from 1 to 5, with the only source of randomness that it may use,
 into a new one of the same shape and dtype. Between whole severities, parameters are
@@ -57,7 +60,8 @@ class Condition:
             rng: generator from which all that is random is drawn.
 
         Raises:
-            UserError: the function fails, or returned something of another shape or dtype.
+            UserError: a function of another package fails, or it returned something of another
+                shape or dtype, or infinity or NaN.
 
         """
         guarded = input_.view()
@@ -66,6 +70,8 @@ class Condition:
             changed = self.change(guarded, severity, rng)
         except Exception as error:  # whatever a foreign function raises
             package = str(getattr(self.change, "__module__", "unknown")).partition(".")[0]
+            if package == OWN_PACKAGE:
+                raise
             raise UserError(
                 f"condition '{self.name}' of package {package} fails at severity {severity:g}"
                 f" ({type(error).__name__}: {error}); correct or uninstall the package"
@@ -75,6 +81,11 @@ class Condition:
             raise UserError(
                 f"condition '{self.name}' returned {dtype} of shape {shape}; it must return"
                 f" {input_.dtype} of shape {input_.shape}, as it was given"
+            )
+        if changed.dtype.kind == "f" and not np.isfinite(changed).all():
+            raise UserError(
+                f"condition '{self.name}' returned infinity or NaN at severity {severity:g}; it"
+                " must return finite numbers"
             )
         return changed
 

@@ -140,7 +140,7 @@ class Strategy(ABC):
     kernel sets that its query names. An arm that crashed or hung has an answer with a `failure`;
     `Goal.met` counts that as a finding.
 
-    What it must keep to:
+    What it must keep to, and one of another package is held to (`search_contract`):
 
     - Every random draw comes from `start.rng`. A run is resumed by repeating its old outcomes, and
       the search must then yield the same queries.

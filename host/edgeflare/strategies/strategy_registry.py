@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint
 
-from edgeflare.class_registry import complaint, load_class
+from edgeflare.class_registry import complaint, is_foreign, load_class
+from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError, suggestion
-from edgeflare.strategies.strategy import Strategy
+from edgeflare.strategies.search_contract import held_search, speaking_of
+from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy
 from edgeflare.strategies.strategy_parameters import (
     Parameter,
     Value,
@@ -38,11 +41,13 @@ class RegisteredStrategy:
     Attributes:
         name: as users write it.
         strategy: the strategy's class.
+        foreign: the entry point of another package that brings it; None for ours.
 
     """
 
     name: str
     strategy: type[Strategy]
+    foreign: EntryPoint | None = None
 
     @property
     def summary(self) -> str:
@@ -101,7 +106,31 @@ class RegisteredStrategy:
         """
         for name in values:
             known_parameter(name, self.name, self.parameters)
-        return self.strategy(**values)
+        with self._speaking():
+            return self.strategy(**values)
+
+    def require(self, made: Strategy, seed: Input) -> None:
+        """Refuse parameters that do not fit the inputs, of which `seed` is one."""
+        with self._speaking():
+            made.require(seed)
+
+    def begin(self, made: Strategy, start: Start) -> SearchGenerator:
+        """Return a new search; one of another package's strategy is held to what it must keep to.
+
+        Args:
+            made: what `create` returned.
+            start: what the search begins with.
+
+        """
+        if self.foreign is None:
+            return made.search(start)
+        return held_search(made, start, partial(complaint, self.foreign, "strategy"))
+
+    def _speaking(self) -> AbstractContextManager[None]:
+        """Complain about the package whatever the strategy's own code raises, if it is foreign."""
+        if self.foreign is None:
+            return nullcontext()
+        return speaking_of(partial(complaint, self.foreign, "strategy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +216,7 @@ def _loaded(name: str) -> RegisteredStrategy | BrokenStrategy:
     try:
         loaded = load_class(entry, "strategy", Strategy)
         _check_parameters(entry, loaded)
-        return RegisteredStrategy(name, loaded)
+        return RegisteredStrategy(name, loaded, entry if is_foreign(entry) else None)
     except UserError as error:
         return BrokenStrategy(name, str(error))
 

@@ -34,6 +34,7 @@ from edgeflare.core.goal import Goal, Trigger
 from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 from edgeflare.core.query import Outcome, Query
 from edgeflare.errors import UserError
+from edgeflare.strategies.operator_pool import mutated
 from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy
 from edgeflare.strategies.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator
@@ -168,9 +169,8 @@ class Breeding:
     def mutate(self, individual: Individual) -> Individual:
         """Apply one operator, drawn uniformly."""
         operator = self._operators[int(self._rng.integers(len(self._operators)))]
-        return Individual(
-            operator(individual.input, self._rng), (*individual.operators, operator.name)
-        )
+        mutant = mutated(operator, individual.input, self._rng)
+        return Individual(mutant, (*individual.operators, operator.name))
 
     def _parents(
         self, pool: Sequence[Individual], certainties: Sequence[float]
