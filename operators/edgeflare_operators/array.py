@@ -1,7 +1,7 @@
 """Operators on arrays of numbers: (time, channels) or (values,), floats or integers.
 
 Changes are in proportion to the spread of the array, since it does not say its unit. Bounds are the
-domain's, so the caller enforces them; integers stay what their type holds.
+domain's, so the caller enforces them; values stay what their type holds.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ def spread(array: Sample) -> _Real:
 
 
 def as_type_of(array: Sample, real: _Real) -> Sample:
-    """Return real values in an array's type; integers are rounded, and clipped to what it holds."""
+    """Return real values in an array's type, clipped to what it holds; integers are rounded."""
     if array.dtype.kind in "iu":
-        limits = np.iinfo(array.dtype)
-        real = np.clip(np.rint(real), limits.min, limits.max)
-    return real.astype(array.dtype)
+        whole = np.iinfo(array.dtype)
+        return np.clip(np.rint(real), whole.min, whole.max).astype(array.dtype)
+    limits = np.finfo(array.dtype)
+    return np.clip(real, limits.min, limits.max).astype(array.dtype)
 
 
 @operator("jitter", domain="array")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.array import (
     MOST_JITTER,
+    as_type_of,
     drift,
     dropped_samples,
     jitter,
@@ -96,3 +97,9 @@ def test_swapped_channels_only_change_places(one: NDArray[np.generic], seed: int
     before, after = (np.atleast_2d(each).T.tolist() for each in (one, mutant))
     assert sorted(after) == sorted(before)
     assert sum(a != b for a, b in zip(after, before, strict=True)) in (0, 2)
+
+
+def test_real_values_stay_within_what_their_type_holds() -> None:
+    largest = np.finfo(np.float32).max
+    held = as_type_of(np.zeros(2, np.float32), np.array([1e39, -1e39]))
+    assert held.tolist() == [largest, -largest]

@@ -68,6 +68,15 @@ BY_COLOUR = {
     *("jpeg-compression", "jpeg-quality"),  # encode colours by others
 }
 
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 70, 3), (70, 1, 4)])
+@pytest.mark.parametrize("condition", ALL, ids=lambda condition: condition.name)
+def test_an_image_may_be_one_row_or_column(condition: Condition, shape: tuple[int, ...]) -> None:
+    image = np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8)
+    for severity in SEVERITIES:
+        assert condition(image, severity, np.random.default_rng(1)).shape == shape
+
+
 shapes = st.tuples(st.integers(8, 80), st.integers(8, 80), st.sampled_from([1, 3, 4]))
 severities = st.floats(1, 5)
 seeds = st.integers(0, 2**32)

@@ -142,16 +142,20 @@ def zoomed(values: Real, factor: float) -> Real:
     """
     above, share = _grid(values.shape[0], factor)
     upper = values[above]
-    rows = upper + (values[above + 1] - upper) * share[:, np.newaxis, np.newaxis]
+    below = values[np.minimum(above + 1, len(values) - 1)]
+    rows = upper + (below - upper) * share[:, np.newaxis, np.newaxis]
     before, share = _grid(values.shape[1], factor)
     left = rows[:, before]
-    return np.asarray(left + (rows[:, before + 1] - left) * share[:, np.newaxis], np.float32)
+    right = rows[:, np.minimum(before + 1, rows.shape[1] - 1)]
+    return np.asarray(left + (right - left) * share[:, np.newaxis], np.float32)
 
 
 @lru_cache(maxsize=256)
 def _grid(side: int, factor: float) -> tuple[NDArray[np.intp], Real]:
     """Return the pixel before each place of a zoomed side, and the share of the pixel after it."""
     crop = math.ceil(side / factor)
+    if crop == 1:  # of one pixel there is no other to interpolate with
+        return np.full(side, (side - 1) // 2), np.zeros(side, np.float32)
     enlarged = round(crop * factor)
     places = (np.arange(side) + (enlarged - side) // 2) * ((crop - 1) / (enlarged - 1))
     before = np.minimum(places.astype(np.intp), crop - 2)
