@@ -361,6 +361,14 @@ def test_pgd_raises_the_loss_step_by_step_and_judges_each_point() -> None:
     assert np.abs(models.judged[-1].astype(int) - models.seed).max() == 40
 
 
+def test_pgd_judges_the_point_at_which_it_begins() -> None:
+    def found_at_once(rng_seed: int) -> bool:
+        models = two_linear_models(margin=0.05)
+        return models.drive(PGD(), rng_seed=rng_seed) is not None and not models.gradients
+
+    assert any(map(found_at_once, range(100)))
+
+
 PUBLISHED = dict(np.load(Path(__file__).parent / "recorded" / "deepxplore_rules.npz"))
 IMAGES = ("gray", "color")
 LAYERS = [PUBLISHED[f"layer_{at}"] for at in range(4)]

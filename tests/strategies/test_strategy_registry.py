@@ -205,6 +205,23 @@ def test_parameters_that_contradict_each_other_are_refused(
         find_strategy(strategy).create(wrong)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "wrong"),
+    [
+        ("boundary", {"max_steps": 2**53}),
+        ("climb", {"longest_mutation": 10**9}),
+        ("gradient", {"roundings": 10**9}),
+        ("fgsm", {"radius": 1e308}),
+        ("pgd", {"radius": 1e308}),
+    ],
+)
+def test_parameters_that_no_record_or_machine_holds_are_refused(
+    strategy: str, wrong: dict[str, Value]
+) -> None:
+    with pytest.raises(UserError, match=r"expected .* at most"):
+        find_strategy(strategy).create(wrong)
+
+
 def values_of(one: Parameter) -> st.SearchStrategy[Value]:
     least = one.at_least if one.above is None else one.above
     most = one.at_most if one.at_most is not None else float(one.default) * 4 + 4

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product, starmap
+from typing import Final
 
 import numpy as np
 
@@ -222,7 +223,7 @@ class BoundarySearch:
             best = min(best, point, key=lambda point: point.margin)
             if point.outside:
                 break
-            length *= self._extension(begin, point)
+            length = min(length * self._extension(begin, point), _LONGEST)
         return best
 
     def _bisect(
@@ -429,6 +430,10 @@ class BoundarySearch:
         share = margin / (margin - high[1])
         least = parameters.min_interpolation
         return low[0] + (high[0] - low[0]) * min(max(share, least), 1 - least)
+
+
+_LONGEST: Final = 1e9
+"""Longest multiple of a direction that is tried: beyond, products are infinite in the end."""
 
 
 class TriggerFound(Exception):  # noqa: N818 - it ends a search, and is no error

@@ -53,7 +53,10 @@ class Climb(Strategy):
         at_least=1,
     )
     longest_mutation: int = parameter(
-        3, "Operators that are applied in a row at most, to make a mutant.", at_least=1
+        3,
+        "Operators that are applied in a row at most, to make a mutant.",
+        at_least=1,
+        at_most=1000,
     )
     elite: int = parameter(4, "The best inputs so far, which are changed and crossed.", at_least=2)
 

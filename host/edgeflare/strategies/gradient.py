@@ -77,6 +77,7 @@ class Gradient(Strategy):
         "In how many ways the end of each step is rounded to an input; the first is the nearest."
         " An 8-bit model has steps of its own, which gradients do not see.",
         at_least=1,
+        at_most=1000,
     )
     patience: int = parameter(
         10,

@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, cast, get_type_hints
 
 from edgeflare.errors import UserError, suggestion
+from edgeflare.record.json_file import MOST
 
 Value = bool | int | float | str
 """What a parameter may be."""
@@ -70,6 +71,11 @@ class Parameter:
             value = float(value)
         if type(value) is not self.type or not self._is_within_bounds(value):
             raise self._wrong(value)
+        if self.type is int and abs(value) > MOST:  # type: ignore[arg-type]  # it is an int
+            raise UserError(
+                f"parameter {self.name}={value}: expected a whole number of at most {MOST}, which"
+                " every reader of JSON keeps"
+            )
         return value  # type: ignore[return-value]  # one of the types of `Value`, as checked
 
     def _is_within_bounds(self, value: Any) -> bool:

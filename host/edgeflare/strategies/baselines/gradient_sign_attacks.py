@@ -20,6 +20,7 @@ Differences from the originals
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from edgeflare.core.query import Arm, GradientQuery, TranslatedOutcome
 from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator
 from edgeflare.strategies.strategy_parameters import parameter
 from edgeflare.strategies.surrogate import confirmed, translated
+
+MOST_LEVELS: Final = 1e9
+"""Levels of a radius or a step at most: sums of such are still finite."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class FGSM(Strategy):
         "By how much each value changes, in levels (L∞). 8 is usual for photographs; the paper has"
         " 64 for digits.",
         above=0.0,
+        at_most=MOST_LEVELS,
     )
 
     def search(self, start: Start) -> SearchGenerator:
@@ -64,6 +69,7 @@ class PGD(Strategy):
     """Steps along the sign of the original's gradient, projected to a ball around the seed."""
 
     summary = "projected gradient-sign steps against the original, a baseline (extra whitebox)"
+    version = 2
     draws_from_pool = False
     needs_choices = True
     needs_gradients = True
@@ -74,9 +80,13 @@ class PGD(Strategy):
         "The most that a value changes, in levels (L∞). The paper's for photographs; it has 76.5"
         " for digits.",
         above=0.0,
+        at_most=MOST_LEVELS,
     )
     step: float = parameter(
-        2.0, "Levels that a step changes each value by. The paper's for photographs.", above=0.0
+        2.0,
+        "Levels that a step changes each value by. The paper's for photographs.",
+        above=0.0,
+        at_most=MOST_LEVELS,
     )
     iterations: int = parameter(
         20, "Steps from one seed. The paper evaluates photographs with 20.", at_least=1
@@ -98,6 +108,9 @@ class PGD(Strategy):
             offset = start.rng.uniform(-self.radius, self.radius, origin.shape)
             one = near.project(space.nearest(origin + offset), start.seed)
             told = yield from translated(one)
+            trigger = yield from confirmed(start, one, told, "pgd")
+            if trigger is not None:
+                return trigger
         real = space.levels(one)
         for _ in range(self.iterations):
             gradient = yield from _loss_gradient(one, told, label)
