@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -49,6 +50,7 @@ class InPlaceEdit:
             for values in (quantization.ScaleAsNumpy(), quantization.ZeroPointAsNumpy())
             if not isinstance(values, int)
         )
+        self._written: dict[tuple[str, int], bytes] = {}
 
     def set_values(self, tensor: int, raw: NDArray[np.generic]) -> None:
         """Overwrite the raw values of a constant.
@@ -59,7 +61,8 @@ class InPlaceEdit:
 
         Raises:
             ValueError: the values are of another shape or dtype, or it is no constant.
-            UserError: something else has the same values, and would change with it.
+            UserError: something else has the same values, and would change with it; or they were
+                set to others before, as by two operators that read one tensor.
 
         """
         known = self._tensors[tensor]
@@ -70,7 +73,9 @@ class InPlaceEdit:
         held = self._main.Tensors(tensor).Buffer()
         if self._buffers_held[held] > 1:
             raise self._shared(tensor, "values")
-        self._bytes(held)[:] = np.frombuffer(np.ascontiguousarray(raw).tobytes(), np.uint8)
+        content = np.ascontiguousarray(raw).tobytes()
+        self._once(tensor, "values", content)
+        self._bytes(held)[:] = np.frombuffer(content, np.uint8)
 
     def set_quantization(
         self, tensor: int, scales: Sequence[float], zero_points: Sequence[int]
@@ -84,11 +89,12 @@ class InPlaceEdit:
 
         Raises:
             ValueError: there are other numbers of them, or a scale that is none.
-            UserError: another tensor has the same quantization, or the file has no zero points
-                for the tensor and not all are 0.
+            UserError: another tensor has the same quantization, it was set to another one before,
+                or the file has no zero points for the tensor and not all are 0.
 
         """
         known, rounded = self._tensors[tensor], np.asarray(scales, np.float32)
+        points = np.asarray(zero_points, np.int64)
         if not len(scales) == len(zero_points) == len(known.scales):
             raise ValueError(f"{known.name!r} has {len(known.scales)} scales, not {len(scales)}")
         if not (np.isfinite(rounded) & (rounded > 0)).all():
@@ -96,9 +102,9 @@ class InPlaceEdit:
         if not len(scales):
             return
         quantization = self._main.Tensors(tensor).Quantization()
-        places = [(quantization.ScaleAsNumpy(), rounded)]
+        places: list[tuple[Any, NDArray[Any]]] = [(quantization.ScaleAsNumpy(), rounded)]
         if quantization.ZeroPointLength() == len(zero_points):
-            places.append((quantization.ZeroPointAsNumpy(), np.asarray(zero_points, np.int64)))
+            places.append((quantization.ZeroPointAsNumpy(), points))
         elif any(zero_points):
             raise UserError(
                 f"{self._source}: tensor {known.name!r} has no place for zero points: "
@@ -106,6 +112,7 @@ class InPlaceEdit:
             )
         if any(self._places_held[_place(place)] > 1 for place, _ in places):
             raise self._shared(tensor, "quantization")
+        self._once(tensor, "quantization", rounded.tobytes() + points.tobytes())
         for place, values in places:
             place[:] = values
 
@@ -119,6 +126,11 @@ class InPlaceEdit:
         if found.DataLength():
             return np.asarray(found.DataAsNumpy())
         return np.frombuffer(self._content, np.uint8, found.Size(), found.Offset())
+
+    def _once(self, tensor: int, what: str, content: bytes) -> None:
+        """Refuse what is set to something else than before."""
+        if self._written.setdefault((what, tensor), content) != content:
+            raise self._shared(tensor, what)
 
     def _shared(self, tensor: int, what: str) -> UserError:
         return UserError(

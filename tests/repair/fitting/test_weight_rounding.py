@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dynamic_range import quantize_weights
+from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import weight_rounding
@@ -24,7 +26,7 @@ from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import FITTED_WITH, JUDGED_BY, judged, untold
 from graph_writer import GraphWriter
 from operator_chain import ChainStep, write_tflite
-from tampering import COMPRESSED, ORIGINAL, constant_of, run, with_constant
+from tampering import COMPRESSED, ORIGINAL, constant_of, edited, run, with_constant
 
 
 @dataclass(frozen=True)
@@ -515,3 +517,27 @@ def test_layers_with_activations_in_16_bits_have_biases_in_int64() -> None:
     )
     made_of = np.concatenate([run(mended, [row[None]])[0] for row in rows]).astype(np.float64)
     assert np.abs(made_of / 2**10 - (real @ weights.T + bias)).max() < 0.05
+
+
+def test_weights_that_two_layers_read_are_refused() -> None:
+    """One rounding is not the best for both."""
+    rng = np.random.default_rng(0)
+    weights, bias = rng.normal(size=(6, 6)).astype(np.float32), np.zeros(6, np.float32)
+    chain = [
+        ChainStep(name, "FULLY_CONNECTED", (source,), (1, 6), weights, bias)
+        for name, source in (("first", "image"), ("second", "first"))
+    ]
+
+    def share(model: Any) -> None:
+        first, second = model.subgraphs[0].operators
+        second.inputs = [second.inputs[0], first.inputs[1], second.inputs[2]]
+
+    ranges = {"image": (0.0, 255 / 256), "first": (-8.0, 8.0), "second": (-50.0, 50.0)}
+    content, original = (
+        edited(write_tflite(chain, (1, 6), known), share) for known in (ranges, None)
+    )
+    rows = rng.integers(-128, 128, (30, 6)).astype(np.int8)
+    real = (rows.astype(np.float32) + 128) / np.float32(256)
+    network = QuantizedNetwork(content, original, rows, real)
+    with pytest.raises(UserError, match="the values of tensor 'first/weights' belong to something"):
+        fit_rounding(network, untold)
