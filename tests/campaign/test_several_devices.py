@@ -33,7 +33,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed
 from scripted_health import scripted_device
-from wrapped_evaluators import Altered, WrappedEvaluator
+from wrapped_evaluators import Altered, Late, WrappedEvaluator
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def test_each_seed_is_searched_as_if_its_device_were_alone(
     other = replace(laboratory, models={**laboratory.models, Arm.DEVICE: other_device})
     second = other.run("second")
 
-    both = replace(laboratory, more_devices=(other_device,)).run("both", chains=chains)
+    shared = replace(laboratory, more_devices=(other_device,))
+    both = shared.run("both", chains=chains, wrap_device=Late)
 
     expected = {
         **{i: entry for i, entry in findings(first).items() if i % 2 == 0},

@@ -1,9 +1,9 @@
-"""Devices that wrap another one: lost on some calls, gone for good, or crashing on some inputs."""
+"""Devices that wrap another one: lost on some calls or for good, late, or with other answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,17 @@ class Altered(WrappedEvaluator):
         for row, one in enumerate(inputs):
             outputs[row] = self._alter(one, outputs[row])
         return with_outputs(truth, outputs)
+
+
+class Late(WrappedEvaluator):
+    """A device that answers on a thread of its own, after it was asked, as real ones do."""
+
+    def __init__(self, inner: Evaluator) -> None:
+        super().__init__(inner)
+        self._thread = ThreadPoolExecutor(1)
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        return self._thread.submit(lambda: self._inner.submit(inputs).result())
 
 
 class Mortal(WrappedEvaluator):
