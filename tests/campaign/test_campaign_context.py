@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CALLERS = {
     "CampaignContext": {"campaign/campaign_record"},  # who sets a campaign up
-    "run_chains": {"campaign/chain_journal"},  # has chains run
+    "run_chains": {"campaign/search_phase", "campaign/refinement_phase"},  # has chains run
     "stream": {  # who evaluates batches of known inputs
         *("campaign/input_evaluation", "campaign/pair_panel"),
         *("survey/phases/host_phase", "survey/phases/device_phase"),

@@ -27,7 +27,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.pages.facts import count_of
 from edgeflare.run.answer_rows import from_rows, to_row
 from edgeflare.run.journal_notes import WITHOUT_RESET_KEY
-from edgeflare.run.journal_rows import REPETITIONS, AnswerRow, Role
+from edgeflare.run.journal_rows import REPETITIONS, Role
 from edgeflare.run.run_document import to_json
 from edgeflare.run.run_journal import HELD_OUT_KEY, RunJournal
 from edgeflare.run.run_warnings import WARNINGS_KEY, seed_warnings
@@ -221,7 +221,10 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
     if WITHOUT_RESET_KEY not in context.journal.about():
         found = context.without_reset()
         context.journal.note(WITHOUT_RESET_KEY, None if found is None else to_json(found))
-    evaluated, seed_ids = _known(context), context.seed_ids
+    answered = [rows[0] for rows in context.journal.answers("seed").values()]
+    queries = from_rows(context.panel.reading, answered)
+    evaluated = {row.seed_id: query for row, query in zip(answered, queries, strict=True)}
+    seed_ids = context.seed_ids
     missing = [seed_id for seed_id in seed_ids if seed_id not in evaluated]
     if context.screening is not None:
         evaluated |= _take(context, context.screening, missing)
@@ -279,11 +282,3 @@ def _warn(context: CampaignContext, evaluated: Mapping[int, EvaluatedQuery]) -> 
     context.journal.note(WARNINGS_KEY, lines)
     for line in lines:
         context.observer.warned(line)
-
-
-def _known(context: CampaignContext) -> dict[int, EvaluatedQuery]:
-    rows: list[AnswerRow] = [rows[0] for rows in context.journal.answers("seed").values()]
-    return {
-        row.seed_id: query
-        for row, query in zip(rows, from_rows(context.panel.reading, rows), strict=True)
-    }

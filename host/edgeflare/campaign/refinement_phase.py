@@ -15,8 +15,8 @@ import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import RefinementProgress
+from edgeflare.campaign.scheduler import replay_answers, run_chains
 from edgeflare.core.answer import FAILURES, Answer
 from edgeflare.core.goal import Trigger
 from edgeflare.core.input_space import Input
@@ -59,7 +59,7 @@ def refine(context: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
     if not context.plan.most_refinement_queries:
         return True
     phase = RefinementPhase(context, seeds)
-    run_journaled_chains(context, phase, phase.left, min(OPEN, context.chains))
+    run_chains(context, phase, phase.left, min(OPEN, context.chains))
     return not phase.left
 
 

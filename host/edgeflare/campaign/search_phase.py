@@ -15,9 +15,9 @@ from functools import cached_property
 
 from edgeflare.campaign.campaign_context import CampaignContext, store_trigger
 from edgeflare.campaign.chain import Chain, chain_generator
-from edgeflare.campaign.chain_journal import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.refinement_phase import note_chosen
+from edgeflare.campaign.scheduler import replay_answers, run_chains
 from edgeflare.core.query import Outcome
 from edgeflare.core.truths import Truths
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
@@ -79,7 +79,7 @@ class SearchPhase:
         while allowance is not None:
             self._allowance = allowance
             waiting = [seed_id for seed_id in self._seeds if seed_id not in self._ended]
-            run_journaled_chains(context, self, waiting, context.chains)
+            run_chains(context, self, waiting, context.chains)
             if self.stopped():
                 return False
             allowance = next_allowance(

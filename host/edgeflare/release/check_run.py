@@ -343,6 +343,8 @@ def planned_check(check: PairCheck) -> list[str]:
     until, devices = check.seconds_to_measure, len(check.profiles)
     gates = ", ".join(f"{name} {limit:g}" for name, limit in check.request.gates.items())
     near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {until:.0f} s"]
+    seconds = check.request.time_limit_seconds
+    mending = [f"where the file is to blame, a repair at equal cost, until {seconds:.0f} s"]
     return [
         f"answers of {', '.join(arms)} to {known} inputs on {', '.join(check.request.devices)}:"
         f" about {ceil(each * known * devices)} s, until {ANSWERS_UNTIL * until:.0f} s",
@@ -351,11 +353,6 @@ def planned_check(check: PairCheck) -> list[str]:
         f"the layers on at most {min(INPUTS, known)} inputs: about"
         f" {ceil(layer_seconds(known, each))} s, until {LAYERS_UNTIL * until:.0f} s",
         *(near if check.request.near else []),
-        *([_mending(check)] if check.request.mend else []),
+        *(mending if check.request.mend else []),
         f"gates, at most: {gates}",
     ]
-
-
-def _mending(check: PairCheck) -> str:
-    seconds = check.request.time_limit_seconds
-    return f"where the file is to blame, a repair at equal cost, until {seconds:.0f} s"

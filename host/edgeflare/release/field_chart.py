@@ -8,8 +8,8 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from edgeflare.pages.chart import COLOURS, Chart, finish, new_panel, page_style
 from edgeflare.pages.facts import count_of, shortened
-from edgeflare.release.condition_tables import CELL_HEADER, cell_rows
 from edgeflare.release.figures.condition_cells import FieldCell, FieldFigures
+from edgeflare.release.measurement_tables import CELL_HEADER, cell_rows
 from edgeflare.untrusted_text import for_html
 
 _CONDITIONS: Final = 8

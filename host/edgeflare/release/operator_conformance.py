@@ -79,7 +79,15 @@ def operator_figures(
         document = run_conformance(
             run, opened.arms, _Progress(models, progress), interrupt.asked_by
         )
-    return _figures(device.profile.name, folder.name, document)
+    known = document.model
+    return SeenOperators(
+        device=device.profile.name,
+        run=folder.name,
+        operators=0 if known is None else known.operators,
+        tried=0 if known is None else known.operators_tried,
+        models=document.models,
+        faults=tuple(_faults(document)),
+    )
 
 
 def _models(reading: ModelReading, seconds: float) -> int:
@@ -108,18 +116,6 @@ class _Progress:
 
     def shrunk(self, done: int, total: int) -> None:
         """See that findings were shrunk; that is quick here."""
-
-
-def _figures(device: str, run: str, document: ConformDocument) -> SeenOperators:
-    model = document.model
-    return SeenOperators(
-        device=device,
-        run=run,
-        operators=0 if model is None else model.operators,
-        tried=0 if model is None else model.operators_tried,
-        models=document.models,
-        faults=tuple(_faults(document)),
-    )
 
 
 def _faults(document: ConformDocument) -> Sequence[OperatorFault]:
