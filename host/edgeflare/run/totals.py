@@ -79,7 +79,12 @@ def totals_of(
         device_busy_seconds=times.device_busy,
         ties=sum(row.ties for row in spent),
         flaky=len(found.flaky),
-        harm=_harm(found) if header.truths.given else None,
+        harm=HarmTotals(
+            deviating_seeds=count_harms(map(harm_of_entry, found.deviating_seeds)),
+            findings=count_harms(map(harm_of_entry, found.findings)),
+        )
+        if header.truths.given
+        else None,
         duplicates=duplicates,
     )
 
@@ -169,10 +174,3 @@ def _host_evaluations(
         + by_arms,
         **{f"twin-{member}": members for member in header.reading.members},
     }
-
-
-def _harm(found: SortedFindings) -> HarmTotals:
-    return HarmTotals(
-        deviating_seeds=count_harms(map(harm_of_entry, found.deviating_seeds)),
-        findings=count_harms(map(harm_of_entry, found.findings)),
-    )
