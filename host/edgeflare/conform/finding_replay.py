@@ -103,7 +103,7 @@ def retried_findings(
     """
     graphs = [stored for stored in several if stored.is_graph]
     alone = [stored for stored in several if not stored.is_graph]
-    tried = [*_of_one_operator(alone, arms), *_of_graphs(graphs, arms)]
+    tried = [*_of_one_operator(alone, arms), *(_of_graph(stored, arms) for stored in graphs)]
     found = {id(retried.stored): retried for retried in tried}
     return [found[id(stored)] for stored in several]
 
@@ -125,12 +125,8 @@ def _of_one_operator(
     ]
 
 
-def _of_graphs(several: Sequence[StoredModel], arms: Sequence[KernelArm]) -> list[RetriedFinding]:
-    """Try graphs, each in a file of its own: all of it, and its operators one by one."""
-    return [_of_graph(stored, arms) for stored in several]
-
-
 def _of_graph(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
+    """Try a graph in a file of its own: all of it, and its operators one by one."""
     (judged,) = judge_graphs([one.whole], arms)
     said = judged.judgement
     if said is None:

@@ -258,10 +258,8 @@ class CulpritSearch:
             seconds = hasty
         elif len(models) == 1 and self._history.hung(models[0].graph):
             seconds = min(seconds, 2 * hasty)  # the last word on it, but its like had all the time
-        return self._runner.run(self._pack(places), seconds + row_seconds(models))
-
-    def _pack(self, places: Sequence[int]) -> ModelPack:
-        return ModelPack(self._models_of(places), self._invocation)
+        pack = ModelPack(models, self._invocation)
+        return self._runner.run(pack, seconds + row_seconds(models))
 
     def _models_of(self, places: Sequence[int]) -> list[PosedModel]:
         return [self._models[at] for at in places]

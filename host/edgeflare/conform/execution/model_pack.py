@@ -363,12 +363,9 @@ def _size(model: PosedModel, odds: float) -> _Size:
         other = model.other.graph
         given = 2 * given + _bytes(model.other, other.inputs)
         answered = 2 * answered + _bytes(model.other, other.outputs)
-        named = max(len(several) for each in (graph, other) for several in _interface(each))
+        interfaces = (graph.inputs, graph.outputs, other.inputs, other.outputs)
+        named = max(map(len, interfaces))
     return _Size(1, len(graph.values), model_bytes(model), given, answered, odds, named)
-
-
-def _interface(graph: OperatorGraph) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return graph.inputs, graph.outputs
 
 
 def _bytes(model: PosedModel, tensors: Sequence[int]) -> int:

@@ -21,7 +21,7 @@ from edgeflare.conform.graphs.operator_variants import (
     Variant,
     base_value,
 )
-from edgeflare.conform.operator_graph import GraphNode, GraphValue
+from edgeflare.conform.operator_graph import GraphNode
 from edgeflare.conform.specification.activation_tensors import DTYPES
 
 _FIRST_VIEW: Final = 2 / 3
@@ -57,7 +57,8 @@ class RandomGraphs:
     def draw(self, type_: str) -> DrawnGraph | None:
         """Return a graph that begins with values of a type, or None."""
         builder = GraphBuilder(self.rng, self.graphs)
-        value = self._given_value(type_)
+        shapes = (*SHAPES, *BATCHES)
+        value = base_value(type_, shapes[int(self.rng.integers(len(shapes)))])
         pool = [builder.give(value) for _ in range(int(self.rng.integers(1, 3)))]
         used, read = self._grown(builder, pool, int(self.rng.integers(2, _MOST_NODES + 1)))
         if len(used) < 2:
@@ -90,10 +91,6 @@ class RandomGraphs:
         both = builder.nodes[:before], builder.nodes[before:]
         outputs = [self._outputs(nodes, read | more | {tensor}) for nodes in both]
         return used, builder.posed([at for several in outputs for at in several])
-
-    def _given_value(self, type_: str) -> GraphValue:
-        shapes = (*SHAPES, *BATCHES)
-        return base_value(type_, shapes[int(self.rng.integers(len(shapes)))])
 
     def _grown(
         self, builder: GraphBuilder, begun: Sequence[int], wanted: int

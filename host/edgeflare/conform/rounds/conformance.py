@@ -144,6 +144,7 @@ def conform_outcome(
         devices: the names of those that worked on it, where it was gone on with.
 
     """
+    covered = coverage.figures()
     warning = f"several devices that are alike worked on this run: {', '.join(devices)}"
     return ConformDocument(
         edgeflare=header.version,
@@ -159,20 +160,15 @@ def conform_outcome(
         seconds=round(seconds, 3),
         models=conformance.models,
         graphs=conformance.graphs,
-        coverage=_coverage(coverage),
+        coverage=ConformCoverage(
+            cells=_share(covered["cells"]),
+            buckets=_share(covered["buckets"]),
+            uncovered=coverage.uncovered(),
+        ),
         cells=_cells(conformance),
         findings=tuple(finding.entry() for finding in findings),
         refused=_refused(conformance),
         warnings=(warning,) if devices[1:] else (),
-    )
-
-
-def _coverage(coverage: Coverage) -> ConformCoverage:
-    figures = coverage.figures()
-    return ConformCoverage(
-        cells=_share(figures["cells"]),
-        buckets=_share(figures["buckets"]),
-        uncovered=coverage.uncovered(),
     )
 
 

@@ -373,16 +373,12 @@ def _mixed(source: _ConfigurationSource, _spoken: Sequence[str]) -> Configuratio
     }
 
 
-def _fresh(source: _ConfigurationSource, _spoken: Sequence[str]) -> Configuration:
-    return source.fresh()
-
-
 _WAYS: tuple[Callable[[_ConfigurationSource, Sequence[str]], Configuration], ...] = (
     _one_changed,
     _spoken_changed,
     _spoken_kept,
     _mixed,
-    _fresh,
+    lambda source, _spoken: source.fresh(),
 )
 
 

@@ -298,7 +298,10 @@ def _errors(
     apart = [
         max((_apart(*both) for both in zip(values, by_row, strict=True)), default=0.0)
         for by_row in (
-            [_row(*three, row) for three in zip(answers, expected, among, strict=True)]
+            [
+                (answered[row], right[row], counted[row])
+                for answered, right, counted in zip(answers, expected, among, strict=True)
+            ]
             for row in rows
         )
     ]
@@ -307,10 +310,6 @@ def _errors(
 
 
 _Row = tuple[Values, Values, Places]
-
-
-def _row(answers: Values, expected: Values, among: Places, row: int) -> _Row:
-    return answers[row], expected[row], among[row]
 
 
 def _apart(value: GraphValue, one: _Row) -> float:

@@ -352,10 +352,6 @@ def _draw_count(settings: Settings, rng: np.random.Generator) -> Settings:
     return {**settings, "k": k if k <= size else int(rng.integers(min(1, size), size + 1))}
 
 
-def _fit_count(settings: Settings, _: str) -> Settings:
-    return {**settings, "k": min(whole(settings, "k"), dimensions(settings, "shape")[-1])}
-
-
 def _too_many(_: str, settings: Configuration) -> str | None:
     size, k = dimensions(settings, "shape")[-1], whole(settings, "k")
     return f"the greatest {k} of {size} values" if k > size else None
@@ -385,7 +381,10 @@ TOP_VALUES = (
         quantized_result="operand",
         versions={INT8: 2, INT16: 3},
         varied=_draw_count,
-        fit=_fit_count,
+        fit=lambda settings, _: {
+            **settings,
+            "k": min(whole(settings, "k"), dimensions(settings, "shape")[-1]),
+        },
         refused=_too_many,
     ),
 )

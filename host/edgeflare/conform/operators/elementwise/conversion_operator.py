@@ -126,10 +126,6 @@ def _name_types(settings: Configuration, parts: ModelParts, _: np.random.Generat
     parts.options["outDataType"] = DTYPES[word(settings, "to")].upper()
 
 
-def _same_values(_settings: Configuration, operand: Operand, result: GraphValue) -> ExactAnswer:
-    return bits(operand.raw.astype(result.dtype))
-
-
 @dataclass(frozen=True, eq=False)
 class _Quantization(_Conversion):
     """A conversion of the real values of tensors that may be quantized."""
@@ -195,7 +191,7 @@ CONVERSION_OPERATORS = (
         "CAST",
         _CAST,
         (_SHAPE,),
-        _same_values,
+        lambda _, operand, result: bits(operand.raw.astype(result.dtype)),
         to={type_: tuple(other for other in _CAST if other != type_) for type_ in _CAST},
         versions={INT8: 3},
         least_version=_latest({INT8: 3}),

@@ -260,20 +260,16 @@ class RecurrentOperator(OperatorSpecification):
         tensors[RESULT] = results[0]
         found = self.run(settings, by_step(first.real), known, rounds, tensors)
         answer = reals if results[0].quantization is None else steps
+
+        def joined(several: list[Reals]) -> Reals:
+            return several[0] if stepwise else np.stack(several, axis=0 if time_major else 1)
+
         return tuple(
-            answer(*(_joined(part, stepwise, time_major) for part in _parts(result)))
+            answer(
+                joined([step.values for step in result]), joined([step.bound for step in result])
+            )
             for result in found
         )
-
-
-def _parts(steps: Sequence[BoundedReals]) -> tuple[list[Reals], list[Reals]]:
-    return [step.values for step in steps], [step.bound for step in steps]
-
-
-def _joined(steps: list[Reals], stepwise: bool, time_major: bool) -> Reals:
-    if stepwise:
-        return steps[0]
-    return np.stack(steps, axis=0 if time_major else 1)
 
 
 def weight_size(shape: Shape, rng: np.random.Generator) -> float:

@@ -248,10 +248,6 @@ def _kernel(rank: int, first: int) -> Callable[[OperatorParameter, int], Place]:
     return lambda size, at: SizeOf(size, first + at, rank, 1)
 
 
-def _multiplied(configuration: Configuration) -> int:
-    return whole(configuration, "channels") * whole(configuration, "depth_multiplier")
-
-
 CONVOLUTION = _Convolution(
     "CONV_2D",
     (*USUAL_TYPES, INT8X4, DYNAMIC4),
@@ -286,7 +282,7 @@ DEPTHWISE_CONVOLUTION = _DepthwiseConvolution(
     needs_values=FLOAT_INPUTS,
     axes="hw",
     channels=("channels", "depth_multiplier"),
-    out=_multiplied,
+    out=lambda settings: whole(settings, "channels") * whole(settings, "depth_multiplier"),
     groups=lambda settings: whole(settings, "channels"),
     in_groups=lambda w, groups, terms: w.reshape(terms, groups, -1).transpose(1, 0, 2),
 )
