@@ -139,6 +139,7 @@ _OF_OPENED_FILES = frozenset(
         "cli/standard_streams.py",
         "devices/lease.py",  # after a look at its kind
         "domains/image/image_file.py",  # a file in memory
+        "models/associated_files.py",  # an archive in memory, with a bound
         "fleet/work/folder_archive.py",
         "regular_file.py",  # the reader itself
     }
