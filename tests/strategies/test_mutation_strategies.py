@@ -67,7 +67,7 @@ def test_the_trail_holds_accepted_operators_and_the_last(bench: Any) -> None:
 
 
 def test_an_operator_that_breaks_its_promise_is_named(bench: Any) -> None:
-    with pytest.raises(UserError, match="operator 'made' returned float64"):
+    with pytest.raises(UserError, match="operator 'made' returned ndarray, float64"):
         bench.drive(search_with(lambda image, _rng: image + 0.5), Goal(), steps=1)
 
 

@@ -75,12 +75,22 @@ def test_runs_that_are_no_parts_of_one_are_refused_with_the_first_difference(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other"]
 
 
-@pytest.mark.parametrize("what", ["replay", "survey"])
+REPLAYED: About = {
+    "run": {"run": "runs/before", "devices": ["emulated-builtin"], "compressed": 64 * "c"},
+    "baseline": None,
+    "sha256": {},
+    "seed_sha256": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "noted"), [("replay", REPLAYED), ("survey", {"run": "runs/before"})]
+)
 def test_what_is_no_search_is_refused(
-    parts: MergedParts, tmp_path: Path, refusal: Refusal, what: str
+    parts: MergedParts, tmp_path: Path, refusal: Refusal, what: str, noted: About
 ) -> None:
     other = copied(parts.single(1), tmp_path / "other")
-    note_about(other, **{what: {"run": "runs/before"}})
+    note_about(other, **{what: noted})
     said = refusal(merged, [parts.single(0), other], tmp_path / "merged")
     assert said == f"{other} is a {what}: merge takes runs of `edgeflare search`"
 
