@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from edgeflare.errors import UserError
+
+USER_ERRORS: Final = (Exception, SystemExit)
+"""What a user's own code may raise; a Ctrl-C while it runs is the user's wish to stop."""
 
 
 def is_callable(source: str) -> bool:

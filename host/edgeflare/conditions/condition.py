@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.input_space import Input, InputSpace
+from edgeflare.core.input_space import Input, InputSpace, read_only
 from edgeflare.errors import UserError
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -64,8 +64,7 @@ class Condition:
                 shape or dtype, or infinity or NaN.
 
         """
-        guarded = input_.view()
-        guarded.flags.writeable = False
+        guarded = read_only(input_)
         try:
             changed = self.change(guarded, severity, rng)
         except Exception as error:  # whatever a foreign function raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,15 @@ Input = NDArray[Any]
 
 Real = NDArray[np.float64]
 """An input, a change of one or a direction, in levels."""
+
+_Value = TypeVar("_Value", bound=np.generic)
+
+
+def read_only(array: NDArray[_Value]) -> NDArray[_Value]:
+    """Return an array that shows another one, and that nobody can write to."""
+    view = array[...]
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, slots=True)

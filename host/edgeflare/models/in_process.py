@@ -18,7 +18,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Signature
 from edgeflare.models.model_file import check_model_file
-from edgeflare.python_callable import load_callable, reason
+from edgeflare.python_callable import USER_ERRORS, load_callable, reason
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -67,9 +67,7 @@ class InProcessModel:
                 if made.size != outputs.shape[1]:  # a single number would be taken for all
                     raise ValueError(f"{made.size} numbers in place of {outputs.shape[1]}")
                 outputs[index] = made
-            except KeyboardInterrupt:
-                raise
-            except BaseException:  # whatever a model raises on an input, exit() too, is its failure
+            except USER_ERRORS:  # whatever a model raises on an input is that input's failure
                 failures[index] = "error"
                 outputs[index] = 0
         return RawBatch(outputs, failures, time.perf_counter() - begin)
@@ -101,9 +99,7 @@ def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
 
     try:
         answer = invoke(np.zeros(shape, np.float32))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # the user's code may even call exit()
+    except USER_ERRORS as error:
         raise UserError(
             f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
         ) from error

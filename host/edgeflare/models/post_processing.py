@@ -22,7 +22,7 @@ from edgeflare.core.tensor import (
 )
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import UserError
-from edgeflare.python_callable import load_callable, reason
+from edgeflare.python_callable import USER_ERRORS, load_callable, reason
 
 Objects = NDArray[np.float32]
 """(rows, 6): left, top, right, bottom, score and class of each object."""
@@ -70,9 +70,7 @@ class PostProcessing:
             function = self._function
             try:
                 returned = function(dict(outputs))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # the user's code may even call exit()
+            except USER_ERRORS as error:
                 raise self._failure(error) from error
             return self._filled(returned)
 

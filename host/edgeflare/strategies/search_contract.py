@@ -17,10 +17,10 @@ import msgspec
 import numpy as np
 
 from edgeflare.core.goal import Trigger
-from edgeflare.core.input_space import Input
+from edgeflare.core.input_space import Input, read_only
 from edgeflare.core.query import Arm, GradientQuery, Outcome, Query, TranslatedQuery
 from edgeflare.errors import UserError
-from edgeflare.python_callable import reason
+from edgeflare.python_callable import USER_ERRORS, reason
 from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy, WhiteboxTimeUp
 
 Complaint = Callable[[str], str]
@@ -73,7 +73,7 @@ def speaking_of(complaint: Complaint) -> Iterator[None]:
         yield
     except (UserError, WhiteboxTimeUp):
         raise
-    except (Exception, SystemExit) as error:  # whatever a foreign strategy raises
+    except USER_ERRORS as error:
         raise UserError(complaint(f"it fails ({_place(error)}{reason(error)})")) from error
 
 
@@ -93,8 +93,8 @@ class _HeldSearch:
     def guarded(self) -> Start:
         """Return what the search begins with, of which it can write to no input."""
         start = self._start
-        donors = [replace(donor, input=_unwritable(donor.input)) for donor in start.donors]
-        return replace(start, seed=_unwritable(start.seed), donors=donors)
+        donors = [replace(donor, input=read_only(donor.input)) for donor in start.donors]
+        return replace(start, seed=read_only(start.seed), donors=donors)
 
     def queries(self, asked: Any) -> list[Query]:
         """Return the queries that a search yielded, with copies of their inputs."""
@@ -170,12 +170,6 @@ class _HeldSearch:
                 "it asks about an input beyond the run's bounds or what inputs may hold:"
                 " start.bounds.project brings one there"
             )
-
-
-def _unwritable(input_: Input) -> Input:
-    view: Input = input_.view()
-    view.flags.writeable = False
-    return view
 
 
 def _digest(input_: Input) -> bytes:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair
-from edgeflare.core.input_space import Input
+from edgeflare.core.input_space import Input, read_only
 from edgeflare.core.query import Arm, TranslatedQuery
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, BehaviourBlock
@@ -38,7 +38,6 @@ from edgeflare.models.tflite_graph import Graph
 if TYPE_CHECKING:
     from edgeflare.whitebox.pair_translation import TranslatedPair
 
-_Value = TypeVar("_Value", bound=np.generic)
 
 BLOCK = 32
 """Inputs between two looks at whether it is precise enough, or stopped."""
@@ -202,20 +201,13 @@ class _Models:
         original, twin = (told.scores[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
         exact, got = (told.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
         return InspectedInput(
-            _read_only(input_),
-            _read_only(original),
-            _read_only(twin),
+            read_only(input_),
+            read_only(original),
+            read_only(twin),
             original_label=int(original.argmax()),
             compressed_label=int(twin.argmax()),
             deviates=exact.differs(got) and not exact.differs_by_tie(got),
         )
-
-
-def _read_only(array: NDArray[_Value]) -> NDArray[_Value]:
-    """Return an array that the user's code cannot change; what it shows is inspected afterwards."""
-    view = array[...]
-    view.flags.writeable = False
-    return view
 
 
 @contextmanager

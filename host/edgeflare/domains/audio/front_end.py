@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.domains.audio.log_mel import LogMel, Waves, cut_frames, hann
 from edgeflare.errors import UserError, suggestion
 from edgeflare.keyword_settings import constructed
-from edgeflare.python_callable import is_callable, load_callable, reason
+from edgeflare.python_callable import USER_ERRORS, is_callable, load_callable, reason
 from edgeflare.record.json_types import JsonValue
 
 _Window = Literal["none", "hann"]
@@ -125,9 +125,7 @@ class FunctionFrontEnd:
         _ = self._function  # what is wrong with its import is told by itself
         try:
             return self._returned(np.zeros(samples, np.int16)).shape
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # the user's code may even call exit()
+        except USER_ERRORS as error:
             raise UserError(
                 f"{self._source}: calling it on {samples} samples of silence failed: "
                 f"{reason(error)}"
@@ -137,9 +135,7 @@ class FunctionFrontEnd:
         """Return the features of sounds: (batch, *shape)."""
         try:
             return np.stack([self._one(wave) for wave in waves])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # likewise
+        except USER_ERRORS as error:
             raise UserError(f"{self._source} failed on a sound: {reason(error)}") from error
 
     def _one(self, wave: NDArray[np.int16]) -> NDArray[np.float32]:
