@@ -107,9 +107,7 @@ def _imported(module: str, source: str, wanted: str) -> ModuleType:
         return _from_file(Path(module)) if module.endswith(".py") else _from_path(module)
     except UserError:
         raise
-    except BaseException as error:  # importing runs the user's code, which may even call exit()
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except USER_ERRORS as error:
         raise UserError(
             f"{source}: importing {module} failed: {reason(error)}; give {wanted}"
         ) from error
