@@ -282,6 +282,23 @@ def test_only_the_odds_count_false_positives(facts: SurveyFacts) -> None:
         assert pair.eod.original.value == 0.0
 
 
+def test_numbers_of_classes_say_nothing(facts: SurveyFacts) -> None:
+    """Those of joint decisions may be as large as 64 bits hold."""
+    names = ("classes", "original_decision", "twin_decision", "device_decision")
+
+    def renumbered(classes: Numbers) -> Numbers:
+        return np.where(classes >= 0, classes * 10**18 + 7, -1)
+
+    far = replace(facts, **{name: renumbered(getattr(facts, name)) for name in names})
+    for pair, same in zip(differences(facts).pairs, differences(far).pairs, strict=True):
+        for gaps, theirs in zip((pair.spd, pair.aaod), (same.spd, same.aaod), strict=True):
+            assert gaps is not None
+            assert gaps.twin is not None
+            label = gaps.twin.label * 10**18 + 7
+            assert theirs is not None
+            assert theirs.twin == replace(gaps.twin, label=label)
+
+
 def test_of_two_classes_it_is_the_second_whose_difference_has_a_sign(facts: SurveyFacts) -> None:
     """So it is that of the favourable class, 1, as the measures are defined."""
     first = facts.groups == facts.group_names.index("a")

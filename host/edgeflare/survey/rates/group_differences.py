@@ -7,7 +7,7 @@ largest difference counts.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -273,10 +273,9 @@ def _shares(
         classes: (some items,) the class of each.
 
     """
-    size = 1 + max((question.label for question in questions), default=0)
+    # By number, as those of joint decisions go up to 2⁶³.
     said, of, right = (
-        np.bincount(values, minlength=size)
-        for values in (decisions, classes[classes >= 0], decisions[decisions == classes])
+        Counter(values.tolist()) for values in (decisions, classes, decisions[decisions == classes])
     )
     shares: list[Rate | None] = []
     for question in questions:
@@ -286,7 +285,6 @@ def _shares(
             True: (of[at], right[at]),
             False: (len(decisions) - of[at], said[at] - right[at]),
         }[question.of_label]
-        items, seen = int(items), int(seen)
         share = seen / max(1, items)
         shares.append(Rate(share, share, share, items, items, seen) if items else None)
     return shares
