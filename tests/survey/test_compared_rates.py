@@ -289,7 +289,8 @@ def test_numbers_of_classes_say_nothing(facts: SurveyFacts) -> None:
     def renumbered(classes: Numbers) -> Numbers:
         return np.where(classes >= 0, classes * 10**18 + 7, -1)
 
-    far = replace(facts, **{name: renumbered(getattr(facts, name)) for name in names})
+    changes: dict[str, Any] = {name: renumbered(getattr(facts, name)) for name in names}
+    far = replace(facts, **changes)
     for pair, same in zip(differences(facts).pairs, differences(far).pairs, strict=True):
         for gaps, theirs in zip((pair.spd, pair.aaod), (same.spd, same.aaod), strict=True):
             assert gaps is not None

@@ -17,8 +17,10 @@ from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
+from edgeflare.core.tensor import Tensor
 from edgeflare.survey.items.survey_items import ItemJudgement
 from edgeflare.survey.rare_events.rare_survey import RareEvent, RarePoint, RarePoints
+from edgeflare.tasks.classification import ClassDecoder
 
 SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
 STRENGTHS = st.sampled_from([None, 0.0, 0.05, 0.3])
@@ -102,7 +104,8 @@ def test_an_event_is_what_the_headline_of_a_survey_counts(
     """Also where the host's arms have no answer."""
     told = outcome(host, host, device)
     goal = Goal(Find.ANY if reference is Arm.ORIGINAL else Find.KERNEL, ties=True)
-    row = ItemJudgement(goal, choices=3).of_device(0, EvaluatedQuery(told, {}, 0.0))
+    decoder = ClassDecoder((Tensor("scores", (1, 3), "float32"),), 0, "logits")
+    row = ItemJudgement(goal, decoder).of_device(0, EvaluatedQuery(told, {}, 0.0))
     counted = row.deviates if reference is Arm.ORIGINAL else row.kernel
     assert RareEvent(reference).happened(told) == counted
 

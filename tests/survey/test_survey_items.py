@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.joint_answer import joint_answer
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.truths import Truths
@@ -21,8 +22,10 @@ from edgeflare.survey.items.survey_items import ItemJudgement
 from edgeflare.survey.survey_derivation import signs_in_answers, signs_of_chance
 from edgeflare.survey.survey_run import choose_findings
 from edgeflare.tasks.classification import ClassDecoder
+from edgeflare.tasks.frame_pooling import ClipFrames
 
-JUDGEMENT = ItemJudgement(Goal(ties=True), choices=3)
+DECODER = ClassDecoder((Tensor("scores", (1, 3), "float32"),), 0, "logits")
+JUDGEMENT = ItemJudgement(Goal(ties=True), DECODER)
 
 
 def answer(*probabilities: float, tied: bool = False) -> Answer:
@@ -120,7 +123,7 @@ def test_a_failure_of_the_device_is_a_deviation_that_hangs_on_no_tie() -> None:
 
 
 def test_without_an_original_kernels_alone_are_judged() -> None:
-    judgement = ItemJudgement(Goal(Find.KERNEL), choices=3)
+    judgement = ItemJudgement(Goal(Find.KERNEL), DECODER)
     host = judgement.of_host(0, 0, asked(twin=FIRST))
     assert (host.compression, host.original_decision) == (False, NO_DECISION)
     row = judgement.of_device(0, asked(twin=FIRST, device=SECOND))
@@ -134,13 +137,24 @@ def test_without_an_original_kernels_alone_are_judged() -> None:
 def test_who_is_right_is_said_of_each_item_of_an_input(
     item: int, rights: tuple[bool, bool, bool]
 ) -> None:
-    decoder = ClassDecoder((Tensor("scores", (1, 3), "float32"),), 0, "logits")
-    judgement = ItemJudgement(Goal(), 3, Truths(decoder, [1, 7, 0], None))
+    judgement = ItemJudgement(Goal(), DECODER, Truths(DECODER, [1, 7, 0], None))
     evaluated = asked(original=FIRST, twin=SECOND, device=FIRST)
     host, device = judgement.of_host(item, 0, evaluated), judgement.of_device(item, evaluated)
     assert host.known == (item != 4)
     assert (host.original_right, host.twin_right, device.device_right) == rights
     assert device.device_truth_distance is None
+
+
+@pytest.mark.parametrize(("frames", "kept"), [(39, 3**39 - 1), (40, NO_DECISION)])
+def test_decisions_beyond_64_bits_are_not_kept(frames: int, kept: int) -> None:
+    """As of a clip whose frames are answered each by itself."""
+    scores = Tensor("scores", (frames, 1, 3), "float32")
+    decoder = ClassDecoder((scores,), 0, "logits", ClipFrames(frames, "any"))
+    every = joint_answer([answer(0.1, 0.2, 0.7)] * frames)
+    judgement = ItemJudgement(Goal(), decoder)
+    host = judgement.of_host(0, 0, asked(original=every, twin=every))
+    device = judgement.of_device(0, asked(original=every, twin=every, device=every))
+    assert {host.original_decision, host.twin_decision, device.device_decision} == {kept}
 
 
 INPUTS, CELLS = 4, 3

@@ -114,6 +114,11 @@ class Decoder(ABC):
         """How many decisions there are to choose from; 0 where they cannot be counted."""
 
     @property
+    def numbered(self) -> bool:
+        """Whether decisions can be counted, and the number of each fits into 64 bits."""
+        return 0 < self.choices <= np.iinfo(np.int64).max
+
+    @property
     @abstractmethod
     def meaning(self) -> str:
         """What the raw outputs are, in a word or two, such as "logits"."""

@@ -146,7 +146,7 @@ class Truths:
 
         It is -1 where none is known, and where decisions are not counted, or too many.
         """
-        if not 0 < self.decoder.choices <= np.iinfo(np.int64).max:
+        if not self.decoder.numbered:
             return np.full(len(self), -1, np.int64)
         truths = [self._at(place) for place in range(len(self))]
         known = [None if truth is None else truth.decision for truth in truths]

@@ -41,7 +41,7 @@ SURVEY_KEY = "survey"
 """The key of `about` under which the journal says what a survey is asked."""
 
 NO_DECISION = -1
-"""Decision where an arm failed, was not there, or its decisions are not counted."""
+"""Decision where an arm failed or was not there, or where decisions are not counted or too many."""
 
 
 @dataclass(frozen=True, slots=True)

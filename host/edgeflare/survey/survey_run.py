@@ -268,7 +268,7 @@ class SurveyPhases:
     def _run(self, context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
         decoder = context.panel.reading.decoders[Arm.TWIN]
         truths = Truths.of_seeds(decoder, context.seeds)
-        judgement = ItemJudgement(context.plan.goal, decoder.choices, truths)
+        judgement = ItemJudgement(context.plan.goal, decoder, truths)
         context.health.thermometer.read_all()
         if not judge_on_host(context, self.items, judgement, self.observer):
             return interrupt.by

@@ -44,7 +44,8 @@ class SurveyFacts:
         has_original: whether there is an original; without it only kernels are judged.
         labelled: whether the label or the target of the item's input is known.
         classes: the class of the item's input: its label, else what the original, or the twin where
-            there is none, decides about it unchanged; -1 where decisions are not counted.
+            there is none, decides about it unchanged; -1 where decisions have no numbers, since
+            they are not counted or too many.
         groups: the group of the item's input, an index into `group_names`; -1 without groups.
         group_names: names of the groups.
         devices: names of the devices; see `device`.
@@ -68,8 +69,8 @@ class SurveyFacts:
             from the target, NaN where that cannot be said; None without targets.
         truth_measure: what that distance is called.
         original_decision, twin_decision, device_decision: the class that f, h, g decide on; -1
-            where an arm failed or was not asked, or where decisions are not counted. None for tasks
-            whose answers are no classes; the original's without an original, too.
+            where an arm failed or was not asked. None for tasks whose decisions have no numbers;
+            the original's without an original, too.
 
     """
 

@@ -21,6 +21,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import Input, InputSpace
 from edgeflare.core.query import Arm, EvaluatedQuery
+from edgeflare.core.task import Decoder
 from edgeflare.core.truths import Truths, is_right, truth_distance
 from edgeflare.errors import UserError
 from edgeflare.run.answer_rows import input_crc32
@@ -141,13 +142,13 @@ class ItemJudgement:
 
     Attributes:
         goal: what counts as a finding; without an original, that of kernels.
-        choices: how many decisions the compressed model tells apart; 0 where they are not counted.
+        decoder: decoder of the compressed model.
         truths: what is right for each input; None where nothing is known.
 
     """
 
     goal: Goal
-    choices: int
+    decoder: Decoder
     truths: Truths | None = None
 
     def of_host(self, item: int, input_crc32: int, evaluated: EvaluatedQuery) -> HostRow:
@@ -208,9 +209,9 @@ class ItemJudgement:
         return self.truths[item % len(self.truths)] if self.truths else None
 
     def _decision(self, answer: Answer | None) -> int:
-        if answer is None or answer.decision is None or not (self.choices and answer.counted):
+        if answer is None or answer.decision is None:
             return NO_DECISION
-        return int(answer.decision)
+        return int(answer.decision) if self.decoder.numbered and answer.counted else NO_DECISION
 
 
 def _parts(answer: Answer, device: Answer) -> bool:

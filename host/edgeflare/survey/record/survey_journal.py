@@ -101,7 +101,9 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
 
     """
     header, plan = RunHeader.from_json(journal.about()), noted_plan(journal)
-    host, device = _rows(journal, plan.items, header.arms[Arm.TWIN].choices, only)
+    decoder = header.arms[Arm.TWIN]
+    choices = decoder.choices if decoder.numbered else 0
+    host, device = _rows(journal, plan.items, choices, only)
     cells, inputs = len(plan.cells), plan.inputs.count
     known = _inputs(header, plan)
     labelled = np.array([row.known for row in host], np.bool_)
@@ -112,7 +114,7 @@ def facts_of(journal: RunJournal, only: Collection[int] | None = None) -> Survey
     apart = _spread([_number(row.device_distance) for row in device], asked, len(host))
     has_original = Arm.ORIGINAL in header.arms
     decided = (original if has_original else twin)[:inputs]
-    counted = header.arms[Arm.TWIN].choices > 0
+    counted = choices > 0
     return SurveyFacts(
         cells=plan.cells,
         inputs=inputs,
