@@ -169,8 +169,8 @@ class TestFaults:
 
 
 def test_the_user_limits_take_the_place_of_the_others() -> None:
-    limits = read_limits(["accuracy-drop<2%", "changed <= .1", "faults < inf"])
-    assert limits["accuracy-drop"] == 0.02
+    limits = read_limits(["accuracy-drop<0.7%", "changed <= .1", "faults < inf"])
+    assert limits["accuracy-drop"] == 0.007
     assert limits["changed"] == 0.1
     assert limits["net-harm"] == LIMITS["net-harm"].limit
     assert "faults" not in limits

@@ -45,6 +45,7 @@ SETS = {"weather": frozenset({"fog", "snow"})}
         ("rate<0.01", ("rate", 0.01, None, None, None)),
         ("rate < 1%", ("rate", 0.01, None, None, None)),
         ("rate < 1 %", ("rate", 0.01, None, None, None)),
+        ("rate<0.07%", ("rate", 0.0007, None, None, None)),
         ("accuracy-drop<0.005 under noise", ("accuracy-drop", 0.005, "noise", None, None)),
         ("rate<2 % under fog at severity 3", ("rate", 0.02, "fog", 3, None)),
         ("kernel-rate<1e-3 for group left hand", ("kernel-rate", 1e-3, None, None, "left hand")),
@@ -195,6 +196,20 @@ def test_an_accuracy_drop_is_that_of_the_device_against_the_original() -> None:
     fog = slice(ITEMS // 2, None)
     assert found.value == pytest.approx(right[fog].mean() - device_right[fog].mean())
     assert found.state == "pass"
+
+
+@pytest.mark.parametrize(("limit", "state"), [("0.0101", "pass"), ("0.01", "fail")])
+def test_a_drop_is_decided_exactly_where_all_were_asked(limit: str, state: str) -> None:
+    """Of 100 the device is wrong about three and the original about two, and .03 - .02 < .01."""
+    place = np.arange(ITEMS) % 100
+    found = outcome_of(
+        f"accuracy-drop<{limit}",
+        labelled=np.ones(ITEMS, dtype=bool),
+        original_right=place >= 2,
+        twin_right=place >= 2,
+        device_right=place >= 3,
+    )
+    assert found.state == state
 
 
 def test_without_an_original_a_rate_is_that_of_kernels() -> None:

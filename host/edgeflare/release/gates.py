@@ -32,6 +32,7 @@ from edgeflare.statistics.proportion import (
     paired_difference,
     share,
 )
+from edgeflare.survey.gates.survey_gate import written_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ _GIVEN: Final = re.compile(r"([a-z-]+)\s*<=?\s*(inf|[0-9.eE+-]+%?)")
 
 def _number(name: str, number: str) -> float:
     try:
-        limit = float(number.removesuffix("%")) / (100.0 if number.endswith("%") else 1.0)
+        limit = written_limit(number)
     except ValueError:
         limit = -1.0
     return _from_0(_known(name, "--gate"), limit, "--gate", number)

@@ -100,7 +100,9 @@ def gate_outcome(
     draws = Draws(design.draws.items[answered], design.draws.shares[answered])
     decided = limit_evidence(fact, design.strata, draws, gate.limit + shift, of).decided(confidence)
     if 0 < found.asked == found.items:
-        decided = found.value - shift < gate.limit
+        # As counts: 3 of 100 less 2 of 100 is below 0.01 where floats are subtracted.
+        known = 0 if before is None else int(before[of].sum())
+        decided = (found.seen - known) / found.items < gate.limit
     field_high = None
     if before is None:
         high = field_interval(found, fact, sample, facts.input, of, confidence).high

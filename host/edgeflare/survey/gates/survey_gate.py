@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +112,7 @@ def parse_gate(text: str) -> Gate:
             f" {', '.join(measures)}"
         )
     try:
-        limit = float(found["limit"].rstrip("%")) / (100.0 if "%" in found["limit"] else 1.0)
+        limit = written_limit(found["limit"])
     except ValueError:
         raise UserError(f"--gate {text!r}: {_EXPECTED}") from None
     if not 0.0 < limit < 1.0:
@@ -123,6 +124,21 @@ def parse_gate(text: str) -> Gate:
         text.strip(), measure, limit, found["condition"],
         None if severity is None else int(severity), found["group"],
     )  # fmt: skip
+
+
+def written_limit(text: str) -> float:
+    """Return a limit that is written as a number or in percent; 0.07 % is 0.0007 to the last digit.
+
+    Raises:
+        ValueError: the text is no number.
+
+    """
+    if not text.endswith("%"):
+        return float(text)
+    try:
+        return float(Decimal(text.removesuffix("%").strip()) / 100)
+    except ArithmeticError:
+        raise ValueError(f"{text} is no percentage") from None
 
 
 @dataclass(frozen=True, slots=True)
