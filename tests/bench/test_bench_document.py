@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -214,3 +217,21 @@ def test_the_figure_names_pair_and_strategies_as_they_are(
     words = "".join(ElementTree.fromstring(drawn).itertext())  # noqa: S314 - our own file
     for word in (name, "random", "dflare"):
         assert word in words
+
+
+def test_a_strategy_is_drawn_alike_on_all_pairs_and_named_once(
+    whole: tuple[Path, Bench], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    (runs,) = whole[1].by_pair().values()
+    pairs = {"stopped": {**runs, "random": []}, "done": runs}
+    grid = whole[1].grid
+    short = dataclasses.replace(grid, plan=dataclasses.replace(grid.plan, max_queries=1))
+    bench: Any = SimpleNamespace(by_pair=lambda: pairs, grid=short)
+    draw_queries(bench, tmp_path / "queries.svg")
+    drawn = (tmp_path / "queries.svg").read_text(encoding="utf-8")
+    # The curves and the line of the legend; random comes first.
+    strokes = Counter(re.findall(r"stroke: (#1f77b4|#ff7f0e)", drawn))
+    assert strokes == {"#1f77b4": 2, "#ff7f0e": 3}
+    texts = {element.text for element in ElementTree.fromstring(drawn).iter()}  # noqa: S314
+    assert texts >= {"random", "dflare", "1", "2", "5", "10"}

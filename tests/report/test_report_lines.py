@@ -21,6 +21,7 @@ from edgeflare.pages.facts import details, number
 from edgeflare.pages.markdown import markdown_page
 from edgeflare.report.arm_lines import arm_lines, folded_line
 from edgeflare.report.entry_words import sort
+from edgeflare.report.figure_lines import line_style
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_figures import systematic_lines, unmutated_lines
 from edgeflare.report.run_page import run_page
@@ -244,3 +245,8 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     words = "".join(ElementTree.fromstring(drawn).itertext())  # noqa: S314 - our own file
     for name in names:
         assert name in words
+
+
+def test_lines_of_a_figure_differ_also_beyond_the_colours() -> None:
+    styles = [line_style(number) for number in range(40)]
+    assert not [style for at, style in enumerate(styles) if style in styles[:at]]

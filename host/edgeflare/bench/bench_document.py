@@ -19,7 +19,7 @@ from edgeflare.pages.markdown import markdown_section
 from edgeflare.pages.page import Section, Sentences, Table
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
-from edgeflare.report.nearness_figure import label_lines
+from edgeflare.report.figure_lines import add_legend, line_style
 from edgeflare.run.run_document import RunDocument, to_json
 from edgeflare.statistics.bootstrap import (
     Estimate,
@@ -351,29 +351,35 @@ def draw_queries(bench: Bench, path: Path) -> None:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415
 
-        from edgeflare.pages.chart import drawn_svg  # noqa: PLC0415
+        from edgeflare.pages.chart import drawn_svg, name_decades  # noqa: PLC0415
     except ImportError:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
     pairs = bench.by_pair()
-    most = bench.grid.plan.max_queries
+    most = float(bench.grid.plan.max_queries)
+    # A strategy that no pair has yet has no line; of one that some pairs lack, all lines are alike.
+    strategies = [
+        strategy
+        for strategy in bench.grid.strategies
+        if any(runs[strategy] for runs in pairs.values())
+    ]
     style = {"svg.hashsalt": "edgeflare", "svg.fonttype": "none", "text.parse_math": False}
     with mpl.rc_context(style):
         figure = Figure(figsize=(5.0 * max(1, len(pairs)), 3.6), layout="constrained")
         panels = figure.subplots(1, max(1, len(pairs)), squeeze=False, sharey=True)[0]
         for panel, (pair, runs) in zip(panels, pairs.items(), strict=False):
-            for documents in runs.values():
+            for strategy, documents in runs.items():
                 if documents:
                     spent, rates = cumulative_success(queries_needed(documents))
                     # From one query on, since the axis is logarithmic, to the bound.
                     last = rates[-1] if rates.size else 0.0
-                    x, y = [1.0, *spent, float(most)], [0.0, *rates, last]
-                    panel.step(x, y, where="post")
-            panel.set(title=pair, xlabel="queries", xscale="log", xlim=(1, most), ylim=(0, 1.02))
+                    x, y = [1.0, *spent, most], [0.0, *rates, last]
+                    panel.step(x, y, where="post", **line_style(strategies.index(strategy)))
+            panel.set(title=pair, xlabel="queries", ylim=(0, 1.02))
+            panel.set(xscale="log", xlim=(1, max(10.0, most)))
+            name_decades(panel)
             panel.grid(alpha=0.3)
         panels[0].set_ylabel("share of the seeds with a finding")
-        first = next(iter(pairs.values()), {})
-        drawn_first = [strategy for strategy, documents in first.items() if documents]
-        label_lines(panels[0], drawn_first, "upper left")
+        add_legend(panels[0], strategies, "upper left")
         drawn = drawn_svg(figure, {"Date": None})
     write_atomically(path, drawn.encode())
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from edgeflare.pages.html_page import page_environment
 from edgeflare.untrusted_text import for_html, for_xml
@@ -68,6 +69,19 @@ def finish(
 def lines_across(panel: Any) -> None:
     """Leave the horizontal lines of the grid only."""
     panel.grid(visible=False, axis="x", which="both")
+
+
+def name_decades(panel: Any) -> None:
+    """Name the decades of a logarithmic axis of counts, and where it spans less than one some more.
+
+    In plain digits: how matplotlib writes a power is a formula, which our figures show as text.
+    """
+    axis = panel.xaxis
+    low, high = axis.get_view_interval()
+    marks = (1.0,) if high >= 200 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=marks))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 COLOURS = {

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.report.entry_words import input_words
+from edgeflare.report.figure_lines import add_legend, line_style
 from edgeflare.run.nearness import curve_of, measure_name, nearness_db
 from edgeflare.run.run_document import RunDocument
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _Steps = tuple[list[float], list[float]]
 """Distances in the order of nearness, and the share of all seeds that have an input as near."""
@@ -56,10 +53,11 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
     with mpl.rc_context(style):
         figure = Figure(figsize=(10.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        for document in documents.values():
-            left.step(*step_line(db_steps(document), high, low), where="post")
-            line = step_line(linf_steps(document), 0.0, most)
-            right.step(*line, where="post")
+        for number, document in enumerate(documents.values()):
+            line = line_style(number)
+            left.step(*step_line(db_steps(document), high, low), where="post", **line)
+            steps = step_line(linf_steps(document), 0.0, most)
+            right.step(*steps, where="post", **line)
         name = measure_name(first[1])
         left.set(
             xlim=(high, low), ylim=(0, 1.02), xlabel=f"{name} to the seed, dB (nearer on the left)"
@@ -68,20 +66,10 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
         right.set(xlim=(0.0, most), xlabel=f"L∞ to the seed, {input_words(first[1].pair).levels}")
         for panel in (left, right):
             panel.grid(alpha=0.3)
-        label_lines(right, list(documents), "lower right")
+        add_legend(right, list(documents), "lower right")
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     write_atomically(path, drawn.getvalue())
-
-
-def label_lines(panel: Axes, names: Sequence[str], loc: str) -> None:
-    """Add a legend of a panel's lines, with names that may begin with an underscore.
-
-    As labels, matplotlib leaves those out.
-    """
-    legend = panel.legend(panel.lines, [str(n) for n in range(len(names))], loc=loc, frameon=False)
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(name)
 
 
 def db_steps(document: RunDocument) -> _Steps:

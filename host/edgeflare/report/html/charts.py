@@ -8,16 +8,17 @@ from statistics import median
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import MaxNLocator, NullLocator, PercentFormatter
 
-from edgeflare.pages.chart import COLOURS, Chart, finish, lines_across, new_panel, page_style
+from edgeflare.pages.chart import (
+    COLOURS,
+    Chart,
+    finish,
+    lines_across,
+    name_decades,
+    new_panel,
+    page_style,
+)
 from edgeflare.pages.facts import count_of, number
 from edgeflare.report.entry_words import SORTS, input_words, sort, with_article
 from edgeflare.report.nearness_figure import db_steps, linf_steps, most_levels, step_line
@@ -64,7 +65,7 @@ def _success(document: RunDocument) -> Chart:
     panel.set(xscale="log", xlim=(0.8, most), ylim=(0, 1.03), xlabel="queries of a chain")
     panel.set_ylabel("seeds with a finding")
     panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    _queries_along(panel)
+    name_decades(panel)
     _legend(panel)
     share = len(queries) / seeds
     levels = [*(level for level in (0.25, 0.5, 0.75, 0.9) if level < share), share]
@@ -105,7 +106,7 @@ def _queries(document: RunDocument) -> Chart:
         color=COLOURS["accent"], edgecolor=COLOURS["panel"], linewidth=1,
     )  # fmt: skip
     panel.set(xscale="log", xlim=(edges[0], edges[-1]), xlabel="queries", ylabel="findings")
-    _queries_along(panel)
+    name_decades(panel)
     _whole(panel.yaxis)
     lines_across(panel)
     words = (
@@ -264,16 +265,6 @@ def _legend(panel: Any) -> None:
 
 def _whole(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(5, integer=True))
-
-
-def _queries_along(panel: Any) -> None:
-    """Name the decades of a logarithmic axis, and where it spans less than one some more."""
-    axis = panel.xaxis
-    low, high = axis.get_view_interval()
-    marks = (1.0,) if high >= 200 * low else (1.0, 2.0, 5.0)
-    axis.set_major_locator(LogLocator(subs=marks))
-    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _names_down(panel: Any) -> None:
