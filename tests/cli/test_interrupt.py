@@ -1,4 +1,4 @@
-"""A search that is stopped: by Ctrl-C, or for good; and one that is watched on a terminal."""
+"""A search or a bench that is stopped: by Ctrl-C, or for good; one watched on a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 
 from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
+from edgeflare.core.interrupt import Interrupt
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
@@ -150,3 +151,25 @@ def _until_it_ends(terminal: int) -> Iterator[bytes]:
         if not part:
             return
         yield part
+
+
+@pytest.mark.parametrize(
+    ("runs", "more", "done"),
+    [
+        ("bench", (), "0 of 2 runs are done, in {out}"),
+        ("command_on_fleet", ("--only", "fashion_lenet4/random-1"), "fashion_lenet4/random-1"),
+    ],
+)
+def test_a_stopped_bench_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: str, more: Sequence[str], done: str
+) -> None:
+    def stopped(*_: object, interrupt: Interrupt, **__: object) -> Iterator[object]:
+        interrupt.ask("interrupt")
+        return iter(())
+
+    monkeypatch.setattr(f"edgeflare.cli.{runs}.run_grid", stopped)
+    out = tmp_path / "out"
+    asked = ("--strategy", "random", "--rng-seeds", "0,1", *more)
+    line = completed("bench", EXAMPLE, *asked, "--out", out, code=130).err.splitlines()[-1]
+    assert line.startswith(f"stopped: {done.format(out=out)}")
+    assert line.endswith("; the same command with --resume goes on")

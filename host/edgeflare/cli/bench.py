@@ -38,6 +38,7 @@ from edgeflare.core.seeds import SeedChoice
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.pages.facts import count_of
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import say, watch_runs
 from edgeflare.strategies.operator_pool import BUILT_IN
@@ -183,7 +184,14 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
                 say(console, f"no figure: {error}")
             print_section(Console(), bench_section(so_far.grid, rows))
             result(out)
-    return INTERRUPTED if interrupt.asked() else 0
+    if not interrupt.asked() or len(so_far.runs) == total:
+        return 0
+    say(
+        console,
+        f"stopped: {len(so_far.runs)} of {count_of(total, 'run')} are done, in {out}; the same"
+        " command with --resume goes on",
+    )
+    return INTERRUPTED
 
 
 def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None:

@@ -292,9 +292,12 @@ def make_only_run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) 
         UserError: a pair is not what it should be, or `out` must not be written to.
 
     """
-    watch = watch_runs(Console(stderr=True), lambda cell: f"run {cell.run}")
+    console = Console(stderr=True)
+    watch = watch_runs(console, lambda cell: f"run {cell.run}")
     with resumable_work(), interruptible() as interrupt:
         runs = run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt)
         for cell, _ in runs:
             result(out / cell.run)
-    return INTERRUPTED if interrupt.asked() else 0
+            return 0
+    say(console, f"stopped: {grid.only} is not done; the same command with --resume goes on")
+    return INTERRUPTED
