@@ -382,7 +382,10 @@ def test_a_replay_is_chosen_from_by_what_is_new(
 LONG = "resnet50_v2_int8_per_channel_calibrated_on_imagenet_subset_" * 3
 
 
-def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_fit_into_a_window_and_are_whole(
+    browser: Any, many: Document, run: Any, tmp_path: Path, width: int
+) -> None:
     document = deepcopy(many)
     document["pair"] |= {"name": LONG, "compressed": f"/models/{LONG}.tflite"}
     document["classes"] = [LONG, LONG.upper(), LONG.title()]
@@ -392,7 +395,7 @@ def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path
         for entry in document[key]:
             entry |= {"device": LONG, "operators": [LONG], "seed_name": f"{LONG}.png"}
     path = written(document, run, tmp_path / "long.html")
-    browser.open(path, width=390)
+    browser.open(path, width=width)
     browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     wide = browser.run("""
         const right = (one) => one.getBoundingClientRect().right;
@@ -400,7 +403,9 @@ def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path
           .filter((one) => one.checkVisibility() && right(one) > innerWidth + 1)
           .map((one) => one.tagName + "." + one.className).slice(0, 8)
     """)
-    assert browser.run("return document.documentElement.scrollWidth") <= 390, wide
+    assert browser.run("return document.documentElement.scrollWidth") <= width, wide
+    cut = "return [...document.querySelectorAll('.arms th')].some((one) => one.scrollWidth > {})"
+    assert not browser.run(cut.format("one.clientWidth + 1"))
 
 
 def test_findings_are_chosen_and_sorted_by_who_was_right(
