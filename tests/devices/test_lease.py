@@ -76,6 +76,12 @@ def test_a_file_system_without_locks_has_no_leases(monkeypatch: pytest.MonkeyPat
         pass
 
 
+def test_a_device_whose_name_is_longer_than_that_of_a_file_has_a_lease_of_its_own() -> None:
+    long = "grpc://" + "é" * 63 + ".example" * 20
+    with lease(f"{long}:1"), lease(f"{long}:2"), pytest.raises(UserError), lease(f"{long}:1"):
+        pass
+
+
 def test_another_device_is_free_and_so_is_one_that_was_given_back() -> None:
     with lease("adb:x"), lease("ssh:../../x"):
         pass

@@ -273,7 +273,13 @@ def test_an_address_is_a_profile_made_on_the_spot() -> None:
     assert (profile.address, profile.kernels) == ("10.0.0.7:50051", "xnnpack")
 
 
-@pytest.mark.parametrize("address", ["", "board", "board:", ":1", "board:0", "board:x", "a/b:1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "board", "board:", ":1", "board:0", "board:x", "a/b:1", "board:" + "1" * 5000),
+        *("a..b:1", "a\udcff:1", f"{'a' * 64}:1", f"{'a.' * 127}a:1", "[board]:1", "[]:1"),
+    ],
+)
 def test_an_address_without_host_or_port(address: str) -> None:
     assert refusal(f"grpc://{address}") == (
         f'device "grpc://{address}": expected HOST:PORT, for example grpc://127.0.0.1:50051'

@@ -19,11 +19,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 from urllib.parse import quote
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare_protos.limits import LEAST_SECRET_CHARACTERS, MOST_TOKEN_CHARACTERS
+
+_LONGEST_NAME: Final = 200
+"""Characters of a device in the name of a file; file systems bound names to 255 bytes."""
 
 
 class LocalLease:
@@ -90,7 +93,7 @@ def lease(device: str) -> Iterator[LocalLease]:
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     folder = Path(os.path.expanduser(cache)) / "edgeflare" / "leases"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _lock_file(folder / f"{quote(device, safe='')}.lock") as file:
+    with _lock_file(folder / _file_name(device)) as file:
         locked = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -109,6 +112,15 @@ def lease(device: str) -> Iterator[LocalLease]:
         except OSError:
             locked = False  # a file system without locks, as some networks have
         yield LocalLease(file, locked=locked)
+
+
+def _file_name(device: str) -> str:
+    """Return the name of a lease's file, which every file system can have."""
+    told = os.fsencode(device)
+    name = quote(told, safe="")
+    if len(name) > _LONGEST_NAME:
+        name = hashlib.sha256(told).hexdigest()
+    return f"{name}.lock"
 
 
 def _lock_file(path: Path) -> IO[str]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol
+from typing import Final, Protocol
 
 from edgeflare.devices.lease import LocalLease
 from edgeflare.devices.profile import Profile
+
+_MOST_PORT: Final = 65535
+
+_LONGEST_NAME: Final = 253
+"""Bytes of a name that the Domain Name System can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +83,21 @@ def split_address(address: str) -> tuple[str, int]:
 
     """
     host, _, port = address.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    usable = bool(host) and (bracketed or not set(host) & set(":/ "))
-    if not usable or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+    numbered = port.isascii() and port.isdigit() and len(port) <= len(str(_MOST_PORT))
+    if not _is_host(host) or not numbered or not 0 < int(port) <= _MOST_PORT:
         raise ValueError("expected HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def _is_host(host: str) -> bool:
+    """Tell whether a text is an IPv6 address in brackets, or can be looked up as a name.
+
+    What no resolver takes is refused here, since Python raises no OSError for it.
+    """
+    try:
+        if host.startswith("[") and host.endswith("]"):
+            return bool(ipaddress.IPv6Address(host[1:-1]))
+        name = host.encode("idna")
+    except ValueError:
+        return False
+    return 0 < len(name) <= _LONGEST_NAME and host.isprintable() and not set(host) & set(":/[] ")
