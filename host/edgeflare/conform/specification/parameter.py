@@ -49,9 +49,10 @@ class OperatorParameter(ABC):
     def draw(self, rng: np.random.Generator) -> Setting:
         """Return a setting, each bucket about as often as the others but for rare ones."""
 
-    @abstractmethod
     def simpler(self, setting: Setting) -> Iterator[Setting]:
-        """Yield simpler settings than one, the simplest first."""
+        """Yield simpler settings than one, the simplest first; here that alone."""
+        if setting != self.simplest:
+            yield self.simplest
 
     def fault(self, setting: Setting) -> str | None:
         """Return why a setting is out of range, None if it is not."""
@@ -221,11 +222,6 @@ class ZeroPoint(OperatorParameter):
         drawn = int(rng.integers(self.low, self.high + 1))
         choices = (self.low, drawn, self.high, self._middle, drawn)
         return choices[int(rng.integers(len(choices)))]
-
-    def simpler(self, setting: Setting) -> Iterator[Setting]:
-        """Yield simpler settings."""
-        if setting != self.simplest:
-            yield self.simplest
 
 
 class Dimensions(OperatorParameter):

@@ -6,7 +6,7 @@ neighbouring channels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -192,11 +192,6 @@ class _RealNumber(OperatorParameter):
             return self._usual
         low, high = (self._low, self._usual) if place == 1 else (self._usual, self._high)
         return float(np.float32(np.exp(rng.uniform(np.log(low), np.log(high)))))
-
-    def simpler(self, setting: Setting) -> Iterator[Setting]:
-        """Yield simpler settings."""
-        if setting != self.simplest:
-            yield self.simplest
 
 
 _LEAST_NORMAL = float(np.finfo(np.float32).tiny)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from math import prod
 
@@ -247,8 +247,3 @@ class _ConvertedZeroPoint(OperatorParameter):
         """Return a setting."""
         choices = (*_ENDS, int(rng.integers(_ENDS[0], _ENDS[-1] + 1)))
         return choices[int(rng.integers(len(choices)))]
-
-    def simpler(self, setting: Setting) -> Iterator[Setting]:
-        """Yield simpler settings."""
-        if setting != self.simplest:
-            yield self.simplest

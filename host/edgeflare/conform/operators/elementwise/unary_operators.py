@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from math import erf, pi, prod, sqrt
 from typing import Literal
@@ -210,11 +210,6 @@ class Slope(OperatorParameter):
         """Return a setting."""
         low, high = _SPANS[self.buckets[int(rng.integers(len(self.buckets)))]]
         return float(np.float32(rng.uniform(low, high)))
-
-    def simpler(self, setting: Setting) -> Iterator[Setting]:
-        """Yield simpler settings."""
-        if setting != self.simplest:
-            yield self.simplest
 
 
 _erf = np.vectorize(erf, otypes=[np.float64])
