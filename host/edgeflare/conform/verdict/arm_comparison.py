@@ -149,7 +149,7 @@ class Ruler:
             MeanLimits.of(right, some) if right.exact.kind == "steps" else None
             for right, some in zip(results, counted, strict=True)
         ]
-        return cls(tuple(results), _flat_marks(counted), tuple(limits))
+        return cls(tuple(results), _flat(counted), tuple(limits))
 
     def measured(self, outputs: Sequence[Values]) -> ArmErrors:
         """Return the errors of answers, one (rows, *shape) for each result."""
@@ -192,12 +192,12 @@ class Ruler:
 
     def same(self, one: Sequence[Values], other: Sequence[Values]) -> NDArray[np.bool_]:
         """Return where two answers agree to the bit, (values)."""
-        return _flat_marks([same_bits(*both) for both in zip(one, other, strict=True)])
+        return _flat([same_bits(*both) for both in zip(one, other, strict=True)])
 
     def alike(self, one: Sequence[Values], other: Sequence[Values]) -> NDArray[np.bool_]:
         """Return where two answers are one, but for the rounding of kernels, (values)."""
         both = zip(self.results, one, other, strict=True)
-        return _flat_marks([right.alike(a, b) for right, a, b in both])
+        return _flat([right.alike(a, b) for right, a, b in both])
 
     def difference(self, one: Sequence[Values], other: Sequence[Values]) -> tuple[float, Unit]:
         """Return the largest difference of two answers where they count, and its unit."""
@@ -208,11 +208,7 @@ class Ruler:
         return float(apart[at]), self.unit(at)
 
 
-def _flat(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.concatenate([array.ravel() for array in several])
-
-
-def _flat_marks(several: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _flat(several: Sequence[Values]) -> Values:
     return np.concatenate([array.ravel() for array in several])
 
 
