@@ -30,7 +30,6 @@ from edgeflare.conform.graphs.graph_drawing import GraphDrawing
 from edgeflare.conform.graphs.graph_rounds import GRAPHS_OF_ROUND, GraphRounds
 from edgeflare.conform.operator_graph import Values
 from edgeflare.conform.record.conform_document import ConformDocument, ModelCoverage, StoppedBy
-from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.conform_header import ConformHeader, ConformRequest
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conform_rounds import (
@@ -156,7 +155,10 @@ def run_conformance(
     rounds.state.graphs = drawn.tried if request.graphs != "none" else None
     findings = smallest.findings(run.directory, _known(run))
     if run.reading is not None:
-        findings = [_named(finding, run.reading) for finding in findings]
+        findings = [
+            replace(finding, graphs=(*finding.graphs, *run.reading.names_at(finding.places)))
+            for finding in findings
+        ]
     if ending.cut_short is not None:
         stopped_by = ending.cut_short
     rounds.clock.note()
@@ -181,11 +183,6 @@ def _known(run: ConformanceRun) -> KnownFaults:
         (device.runtime, device.runtime_version),
         (host.runtime, host.runtime_version),
     )
-
-
-def _named(finding: ConformFinding, reading: ModelReading) -> ConformFinding:
-    """Return a finding with the graphs of the user's model in which operators fail so."""
-    return replace(finding, graphs=(*finding.graphs, *reading.names_at(finding.places)))
 
 
 def _tried(run: ConformanceRun, state: Conformance) -> ModelCoverage | None:
