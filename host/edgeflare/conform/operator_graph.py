@@ -122,6 +122,11 @@ class GraphNode:
     options: Mapping[str, Option] = field(default_factory=dict)
     version: int = 1
 
+    def moved(self, places: Mapping[int, int]) -> GraphNode:
+        """Return the operator in a graph that has its tensors at other places, by those of now."""
+        inputs = tuple(at if at == ABSENT else places[at] for at in self.inputs)
+        return replace(self, inputs=inputs, outputs=tuple(places[at] for at in self.outputs))
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorGraph:
@@ -168,6 +173,10 @@ class OperatorGraph:
     def operands(self, node: GraphNode) -> tuple[GraphValue | None, ...]:
         """Return the tensors that an operator reads."""
         return tuple(None if at == ABSENT else self.values[at] for at in node.inputs)
+
+    def given_to(self, node: GraphNode) -> tuple[int, ...]:
+        """Return the places of the tensors that an operator reads and that are no constants."""
+        return tuple(at for at in node.inputs if at != ABSENT and self.values[at].values is None)
 
     def results(self, node: GraphNode) -> tuple[GraphValue, ...]:
         """Return the tensors that an operator writes."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from edgeflare.conform.drafts.cells import cell_parameters, with_setting
-from edgeflare.conform.operator_graph import ABSENT, GraphNode, GraphValue, OperatorGraph
+from edgeflare.conform.operator_graph import GraphNode, GraphValue, OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.parameter import (
     Choice,
@@ -123,15 +123,10 @@ def _joined(alone: Sequence[OperatorGraph], sources: Sequence[tuple[int, ...]]) 
             places[at] for at, source in zip(graph.inputs, feeding, strict=True) if source == FRESH
         )
         results.append(tuple(places[at] for at in graph.outputs))
-        nodes.extend(_placed(node, places) for node in graph.nodes)
+        nodes.extend(node.moved(places) for node in graph.nodes)
     read = {at for node in nodes for at in node.inputs}
     outputs = tuple(at for several in results for at in several if at not in read)
     return OperatorGraph(tuple(values), tuple(nodes), tuple(inputs), outputs)
-
-
-def _placed(node: GraphNode, places: Mapping[int, int]) -> GraphNode:
-    inputs = tuple(ABSENT if at == ABSENT else places[at] for at in node.inputs)
-    return replace(node, inputs=inputs, outputs=tuple(places[at] for at in node.outputs))
 
 
 def _check_fit(made: GraphValue, read: GraphValue) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -210,24 +210,17 @@ def file_parts(content: bytes, source: str) -> OperatorGraph:
         if value.values is not None
     }
     begin = len(first.values)
-    places = {ABSENT: ABSENT}
+    places = {}
     for at, (raw, value) in enumerate(zip(model.subgraphs[1].tensors, second.values, strict=False)):
         places[at] = begin + at
         if value.values is not None:
             places[at] = constants.get((int(raw.buffer), value.shape), begin + at)
 
-    def moved(several: Sequence[int]) -> tuple[int, ...]:
-        return tuple(places[at] for at in several)
-
-    nodes = (
-        replace(node, inputs=moved(node.inputs), outputs=moved(node.outputs))
-        for node in second.nodes
-    )
     return OperatorGraph(
         (*first.values, *second.values),
-        (*first.nodes, *nodes),
-        (*first.inputs, *moved(second.inputs)),
-        (*first.outputs, *moved(second.outputs)),
+        (*first.nodes, *(node.moved(places) for node in second.nodes)),
+        (*first.inputs, *(places[at] for at in second.inputs)),
+        (*first.outputs, *(places[at] for at in second.outputs)),
     )
 
 

@@ -15,7 +15,7 @@ from edgeflare.conform.drafts.file_operators import (
     file_operators,
 )
 from edgeflare.conform.graph_file import graph_file
-from edgeflare.conform.operator_graph import ABSENT, OperatorGraph
+from edgeflare.conform.operator_graph import OperatorGraph
 from edgeflare.conform.operators.operator_catalogue import known_operators
 from edgeflare.conform.specification.activation_tensors import TYPES, UnknownOperatorForm
 from edgeflare.conform.specification.operator_specification import OperatorReading
@@ -236,8 +236,7 @@ def graph_draft(graph: OperatorGraph) -> Draft:
     written: dict[int, int] = {}
     nodes = []
     for place, node in enumerate(graph.nodes):
-        read = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
-        sources = tuple(written.get(at, FRESH) for at in read)
+        sources = tuple(written.get(at, FRESH) for at in graph.given_to(node))
         nodes.append(_node_of(graph.alone(place), sources))
         written.update(dict.fromkeys(node.outputs, place))
     return Draft(tuple(nodes))

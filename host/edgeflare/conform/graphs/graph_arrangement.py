@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from edgeflare.conform.operator_graph import ABSENT, SHARED_NAME, GraphNode, OperatorGraph
+from edgeflare.conform.operator_graph import SHARED_NAME, GraphNode, OperatorGraph
 
 VIEWS: Final = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 """Operators whose results runtimes let share the memory of their operands."""
@@ -84,7 +84,7 @@ def _outputs(graph: OperatorGraph) -> Iterator[str]:
 def _reads(graph: OperatorGraph) -> Iterator[str]:
     read, makers = _readers(graph), _makers(graph)
     for node in graph.nodes:
-        given = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
+        given = graph.given_to(node)
         if max(Counter(given).values(), default=0) > 1:
             yield f"{node.operator} reads one tensor twice"
         made = Counter(id(makers[at]) for at in set(given) if at in makers)

@@ -88,10 +88,8 @@ class GraphBuilder:
                 self.values.append(value)
                 places[tensor] = len(self.values) - 1
         (alone,) = graph.nodes
-        inputs = tuple(at if at == ABSENT else places[at] for at in alone.inputs)
-        outputs = tuple(places[at] for at in alone.outputs)
-        self.nodes.append(replace(alone, inputs=inputs, outputs=outputs))
-        return outputs
+        self.nodes.append(alone.moved(places))
+        return self.nodes[-1].outputs
 
     def add_first(self, node: DraftNode, *, twice: bool = False) -> tuple[int, ...] | None:
         """Add an operator that is given all that it reads, and return the tensors that it writes.

@@ -137,7 +137,7 @@ def _plainer(now: GraphTrial) -> Iterator[GraphTrial]:
         if node.operator == _PLAIN or len(node.outputs) > 1:
             continue
         (made,) = node.outputs
-        given = [at for at in node.inputs if at != ABSENT and graph.values[at].values is None]
+        given = graph.given_to(node)
         if made in now.trace.tensors:
             yield _handing_on(now, place, None)
         if made not in read and given and given[0] in now.trace.tensors:

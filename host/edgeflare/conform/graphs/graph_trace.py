@@ -88,12 +88,8 @@ def _ready(
 
 def _posed_alone(model: PosedModel, place: int, tensors: Mapping[int, Values]) -> PosedModel:
     graph = model.graph
-    read = [
-        tensors[at]
-        for at in graph.nodes[place].inputs
-        if at != ABSENT and graph.values[at].values is None
-    ]
-    return PosedModel(graph.alone(place), tuple(read), model.rows)
+    read = tuple(tensors[at] for at in graph.given_to(graph.nodes[place]))
+    return PosedModel(graph.alone(place), read, model.rows)
 
 
 def _keep(
@@ -162,17 +158,13 @@ def compacted(model: PosedModel) -> PosedModel:
         {at for node in graph.nodes for at in (*node.inputs, *node.outputs) if at != ABSENT}
         | {*graph.inputs, *graph.outputs}
     )
-    places = {at: number for number, at in enumerate(used)} | {ABSENT: ABSENT}
-
-    def moved(several: Sequence[int]) -> tuple[int, ...]:
-        return tuple(places[at] for at in several)
-
-    nodes = tuple(
-        replace(node, inputs=moved(node.inputs), outputs=moved(node.outputs))
-        for node in graph.nodes
+    places = {at: number for number, at in enumerate(used)}
+    small = OperatorGraph(
+        tuple(graph.values[at] for at in used),
+        tuple(node.moved(places) for node in graph.nodes),
+        tuple(places[at] for at in graph.inputs),
+        tuple(places[at] for at in graph.outputs),
     )
-    values = tuple(graph.values[at] for at in used)
-    small = OperatorGraph(values, nodes, moved(graph.inputs), moved(graph.outputs))
     return replace(model, graph=small)
 
 
