@@ -110,7 +110,8 @@ class ProgressDisplay(ABC):
         """Show how far the search is."""
         total = progress.seeds - progress.deviating_seeds
         speed = progress.queries / progress.seconds if progress.seconds > 0 else 0.0
-        note = f"{progress.findings} found · {progress.queries:,} queries · {speed:,.0f}/s"
+        asked = count_of(progress.queries, "query", "queries")
+        note = f"{progress.findings} found · {asked} · {speed:,.0f}/s"
         left = self._left["search"].searched(progress)
         note = f"{note} · {left}" if left else note
         self._show(_Shown.of("search", progress.ended, total, note))
@@ -118,7 +119,7 @@ class ProgressDisplay(ABC):
     def refined(self, progress: RefinementProgress) -> None:
         """Show how many findings have been refined, and what that took."""
         left = self._left["refine"].refined(progress)
-        note = f"{progress.ended_queries + progress.open_queries:,} queries"
+        note = count_of(progress.ended_queries + progress.open_queries, "query", "queries")
         note = f"{note} · {left}" if left else note
         self._show(_Shown.of("refining", progress.ended, progress.findings, note))
 

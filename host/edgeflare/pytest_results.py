@@ -112,7 +112,7 @@ def assert_decides_alike(
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
-    from edgeflare.pages.facts import in_words  # noqa: PLC0415
+    from edgeflare.pages.facts import count_of, in_words  # noqa: PLC0415
     from edgeflare.report.entry_words import (  # noqa: PLC0415
         cause_of,
         input_words,
@@ -124,7 +124,11 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
         f"{document.pair.name} decides differently on {names}: {rate:.1%} of"
         f" {document.totals.seeds} seeds, {allow:.1%} allowed",
         f"the worst: seed {worst.seed_id}"
-        + (" itself" if not worst.queries else f" after {worst.queries} queries"),
+        + (
+            " itself"
+            if not worst.queries
+            else f" after {count_of(worst.queries, 'query', 'queries')}"
+        ),
     ]
     lines += _answers(document, worst)
     strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"

@@ -78,8 +78,8 @@ def test_what_is_one_sided_has_a_line_of_each_kind_and_the_first_few_of_it() -> 
     assert dict(lines) == {
         "score on device": "b: probability of the decision lower on 30 of the 32 seeds on which it "
         "changes, median -0.1 (95 % interval -0.12 to -0.08)",
-        "flow to device": "21 seeds leave a, 0 come to it (p 1e-05); 21 seeds leave b, 0 come to it"
-        " (p 1e-05); 21 seeds leave c, 0 come to it (p 1e-05); 1 more",
+        "flow to device": "21 seeds left a, 0 came to it (p 1e-05); 21 seeds left b, 0 came to it"
+        " (p 1e-05); 21 seeds left c, 0 came to it (p 1e-05); 1 more",
         "cut off on device": "1.1% of the original's values of out lie above 6, where the range "
         "ends, those of 42 of its 1,404 positions on most seeds",
     }

@@ -258,6 +258,9 @@ def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
         " 2.0 s"
     )
     assert all(line in text for text in both(document))
+    document["totals"] |= {"refine_queries": 1, "refine_host_gradients": 1}
+    line = "refining 1 query, 6 on the device, 1 host gradient, 1,160 translated evaluations"
+    assert all(line in text for text in both(document))
 
 
 def test_the_terminal_names_the_folder_that_stays_on_a_device(document: Document) -> None:

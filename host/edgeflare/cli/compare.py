@@ -12,7 +12,7 @@ import typer
 from edgeflare.cli.console import Console
 from edgeflare.cli.option_values import complete_run
 from edgeflare.errors import UserError
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import count_of, number
 from edgeflare.pages.page import Bullets, Table
 from edgeflare.pages.terminal import print_blocks
 from edgeflare.record.folder import file_written
@@ -78,9 +78,11 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     header = ("", *(column.run for column in comparison.columns))
     print_blocks(console, Table.of_words(header, said))
     shared = len(comparison.shared_inputs)
-    console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
+    console.print(f"{count_of(shared, 'stored input')} deviate{'s' * (shared == 1)} in every run")
     if comparison.shared_seeds:
-        console.print(f"{len(comparison.shared_seeds)} seeds deviate, or lead to it, in every run")
+        seeds = len(comparison.shared_seeds)
+        how = "1 seed deviates, or leads" if seeds == 1 else f"{seeds:,} seeds deviate, or lead"
+        console.print(f"{how} to it, in every run")
 
 
 def _compare_checks(

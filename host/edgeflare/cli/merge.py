@@ -51,16 +51,14 @@ def merge(
     as any run. Seeds that several runs have must have led to the same.
     """
     console = Console(stderr=True)
-    with (
-        naming_other_host(),
-        console.status(f"merging {count_of(len(runs), 'run')}") as status,
-    ):
+    merging = f"merging {count_of(len(runs), 'run')}"
+    with naming_other_host(), console.status(merging) as status:
         document = merge_runs(
             runs,
             out,
             overwrite=overwrite,
             allow_other_host=allow_other_host,
-            copied=lambda n: status.update(f"merging {len(runs)} runs: {n:,} findings copied"),
+            copied=lambda n: status.update(f"{merging}: {count_of(n, 'finding')} copied"),
         )
     print_run(Console(), document, str(out))
     result(out)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.views import CurvesView, ValuesView
+from edgeflare.pages.facts import count_of
 
 _HEIGHT = 80
 """Units of a drawing from the lowest value to the highest."""
@@ -194,10 +195,11 @@ def _rows(
     left = len(one) - len(kept)
     if not left:
         return rows, ""
+    more = count_of(left, "more value")
     if other is None:
-        return rows, f"{left} more values"
+        return rows, more
     unchanged = int(np.count_nonzero(np.delete(change, kept) == 0))
-    return rows, f"{left} more values, {unchanged} of them unchanged" if kept else "all unchanged"
+    return rows, f"{more}, {unchanged} of them unchanged" if kept else "all unchanged"
 
 
 def _words(

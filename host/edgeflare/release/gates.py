@@ -20,6 +20,7 @@ from edgeflare.core.query import Arm
 from edgeflare.errors import UserError, suggestion
 from edgeflare.models.pair_file import gates_of_file
 from edgeflare.pages.csv_rows import csv_text
+from edgeflare.pages.facts import count_of
 from edgeflare.record.json_types import Amount, Count
 from edgeflare.release.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.release.figures.condition_cells import FieldCell, FieldFigures
@@ -361,7 +362,7 @@ def _class_loss(name: str, limit: float, device: DeviceFigures) -> CheckGate:
         state="fail" if worst.share > limit else "pass",
         seen=paired_difference(worst.left, worst.came, worst.inputs),
         sentence=f"{worst.name} is lost on {worst.left} of {worst.inputs} inputs, and won on"
-        f" {worst.came} others (p = {worst.p_corrected:.2g})",
+        f" {count_of(worst.came, 'other')} (p = {worst.p_corrected:.2g})",
     )
 
 

@@ -216,7 +216,8 @@ def spent_lines(totals: Totals) -> Lines:
         searched,
         (
             "refining",
-            f"{totals.refine_queries:,} queries, {totals.refine_device_queries:,} on the device,"
+            f"{count_of(totals.refine_queries or 0, 'query', 'queries')},"
+            f" {totals.refine_device_queries:,} on the device,"
             f" {f'{inside}, ' if inside else ''}"
             f"{totals.refine_seconds:.1f} s{f': {said}' if said else ''}",
         ),
@@ -238,7 +239,8 @@ def refinement_bound(plan: Plan, seeds: int) -> str:
     if plan.refine == "shown":
         each, refined = f"the {SHOWN} findings shown first are each", min(seeds, SHOWN)
     return (
-        f"{each} refined by at most {most:,} queries more, {refined * most:,} for {refined:,}:"
+        f"{each} refined by at most {count_of(most, 'query', 'queries')} more,"
+        f" {refined * most:,} for {refined:,}:"
         f" --strengthen {plan.strengthen}, --shrink {plan.shrink}, of which 0 switches a step off"
     )
 
@@ -310,7 +312,9 @@ def _white_box_spent(gradients: int | None, evaluations: int | None) -> str:
     """Return how many white-box queries there were; empty where there was none."""
     if gradients is None or evaluations is None:
         return ""
-    return f"{gradients:,} host gradients, {evaluations:,} translated evaluations"
+    return (
+        f"{count_of(gradients, 'host gradient')}, {count_of(evaluations, 'translated evaluation')}"
+    )
 
 
 def harms_in_words(harms: Mapping[str, int]) -> str:
@@ -384,14 +388,15 @@ def _shift(shift: ScoreShift) -> str:
 
 def _flow(flow: ClassFlow) -> str:
     return (
-        f"{_head(flow.head)}{flow.left:,} seeds leave {flow.name}, {flow.came:,} come to it "
-        f"(p {flow.p_corrected:.1g})"
+        f"{_head(flow.head)}{count_of(flow.left, 'seed')} left {flow.name}, {flow.came:,} came to"
+        f" it (p {flow.p_corrected:.1g})"
     )
 
 
 def _clipped(output: ClippedOutput, arm: str) -> str:
     side = "above" if output.side == "high" else "below"
-    most = f", those of {output.values:,} of its {output.positions:,} positions on most seeds"
+    positions = count_of(output.positions, "position")
+    most = f", those of {output.values:,} of its {positions} on most seeds"
     return (
         f"{output.share:.1%} of the {arm}'s values of {output.output} lie {side} {output.end:.4g},"
         f" where the range ends{most if output.values else ''}"

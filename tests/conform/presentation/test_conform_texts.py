@@ -99,7 +99,8 @@ def test_each_verdict_has_a_sentence(verdict: str) -> None:
     ("changed", "said"),
     [
         ({}, "255 steps"),
-        ({"worst": 12345.678, "unit": "ulp"}, "1.23e+04 ulp"),
+        ({"worst": 12345.678, "unit": "ulp"}, "12,346 ulp"),
+        ({"worst": 1.0}, "1 step"),
         ({"worst": 0.25, "unit": None}, "25% of the values"),
         ({"worst": 0.01, "unit": None}, "1% of the values"),
         ({"worst": 0.0004, "unit": None}, "less than 1 % of the values"),

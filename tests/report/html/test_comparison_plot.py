@@ -76,6 +76,8 @@ def test_the_values_that_changed_most_stand_in_the_table() -> None:
     assert len(all_of_them.rows) == ROWS
     assert all_of_them.more == "92 more values, 0 of them unchanged"
     assert plot(values(1, 2), values(1, 2)).more == "all unchanged"
+    one_left = plot(values(*range(ROWS + 1)), values(*range(1, ROWS + 2)))
+    assert one_left.more == "1 more value, 0 of them unchanged"
 
 
 def test_values_and_series_have_their_names() -> None:

@@ -135,8 +135,10 @@ def _smallest(one: FoundFault) -> list[Block]:
     smallest = one.smallest
     again = "" if smallest.repeats else " It did not fail again."
     said = (
-        f"{count_of(len(smallest.operators), 'operator')}, given {smallest.elements} values; it"
-        f" took {smallest.device_runs} runs on the device to find. File {smallest.file}.{again}"
+        f"{count_of(len(smallest.operators), 'operator')}, given"
+        f" {count_of(smallest.elements, 'value')}; it took"
+        f" {count_of(smallest.device_runs, 'run')} on the device to find."
+        f" File {smallest.file}.{again}"
     )
     nodes = (
         Table(title=f"{node.operator} {node.type}", header=("", ""), rows=settings_words(node))

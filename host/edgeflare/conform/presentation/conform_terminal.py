@@ -122,7 +122,7 @@ def print_operators(console: Console, cells: tuple[Cell, ...]) -> None:
             )
             for operator in listed
         ]
-        note = f"{len(listed)} operators, {len(cells)} operators and types"
+        note = f"{count_of(len(listed), 'operator')}, {cells_of(len(cells))}"
         print_blocks(console, Table.of_words(("operator", "types", "parameters"), rows, note=note))
         return
     rows = [

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edgeflare.conform.verdict.kernel_judgement import in_units
 from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.record.json_types import JsonValue, plain_json
@@ -226,7 +227,7 @@ def worst_words(finding: FoundFault) -> str:
         return "not finite"
     if not finding.unit:
         return f"{worst:.0%} of the values" if worst >= _PERCENT else "less than 1 % of the values"
-    return f"{worst:,.3g} {finding.unit}"
+    return in_units(worst, finding.unit)
 
 
 def wrong_words(finding: FoundFault) -> str:

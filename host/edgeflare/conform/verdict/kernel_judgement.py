@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from edgeflare.pages.facts import significant
+
 Verdict = Literal[
     "right",
     "rounding",
@@ -47,6 +49,13 @@ ErrorUnit = Literal["steps", "ulp"]
 Unit = ErrorUnit | Literal[""]
 """Unit of an error: steps of the result's quantization, units in the last place of float32, or,
 where answers have to be equal, the share of values that are not."""
+
+
+def in_units(size: float, unit: ErrorUnit) -> str:
+    """Return the size of an error in its unit: "28,672 steps", "1 step"."""
+    figure = significant(size)
+    return f"{figure} {'step' if unit == 'steps' and figure == '1' else unit}"
+
 
 LOST: Final[tuple[Verdict, ...]] = ("crash", "hang")
 """What leaves no process that could answer."""

@@ -14,8 +14,9 @@ from edgeflare.conform.operator_graph import GraphValue, OperatorGraph, Values
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison, ArmErrors, Ruler
 from edgeflare.conform.verdict.exact_rows import exact_rows, usual_rows
-from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement, Symptom
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement, Symptom, in_units
 from edgeflare.conform.verdict.right_values import RightValues, allowance
+from edgeflare.pages.facts import count_of
 
 _SYMPTOMS: Mapping[RunFailureKind, Symptom] = {
     "crash": "crash",
@@ -138,8 +139,9 @@ def _deviation(
     compared: ArmComparison, among: NDArray[np.bool_], *, shared: bool = False
 ) -> KernelJudgement:
     worst, unit = compared.ruler.worst(compared.device, among)
-    share = f"{int(among.sum())} of {int(compared.ruler.judged.sum())} values"
-    size = f", by up to {worst:.3g} {unit}" if unit else ""
+    wrong, values = int(among.sum()), int(compared.ruler.judged.sum())
+    share = f"{wrong:,} of {count_of(values, 'value')} {'is' if wrong == 1 else 'are'} wrong"
+    size = f", by up to {in_units(worst, unit)}" if unit else ""
     return KernelJudgement(
         verdict="shared" if shared else "device",
         symptom=_symptom(compared.device, among),
@@ -147,7 +149,7 @@ def _deviation(
         worst=worst,
         unit=unit,
         wrong=(DEVICE, *compared.wrong),
-        detail=f"{share} are wrong{size}; {_witnesses(compared)}",
+        detail=f"{share}{size}; {_witnesses(compared)}",
     )
 
 
@@ -174,6 +176,7 @@ def _judged_undefined(compared: ArmComparison) -> KernelJudgement | None:
         return None
     worst, unit = compared.ruler.worst(compared.device, apart)
     hosts = [name for name, host in compared.hosts.items() if (host.wrong & apart).any()]
+    differing = int(apart.sum())
     what = "beside NaN, infinities, denormals or numbers near them, or without values"
     return KernelJudgement(
         verdict="undefined",
@@ -181,7 +184,7 @@ def _judged_undefined(compared: ArmComparison) -> KernelJudgement | None:
         worst=worst,
         unit=unit,
         wrong=(DEVICE, *hosts),
-        detail=f"{int(apart.sum())} values differ {what}",
+        detail=f"{count_of(differing, 'value')} differ{'s' * (differing == 1)} {what}",
     )
 
 

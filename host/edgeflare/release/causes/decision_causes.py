@@ -64,7 +64,7 @@ def lost_class(known: KnownToRules) -> Iterator[Cause]:
             elsewhere = sign_test(worst.helped_elsewhere, worst.harmed_elsewhere)
             if elsewhere < SURELY and worst.harmed_elsewhere > worst.helped_elsewhere:
                 continue
-            came = f", and takes {worst.came} others for it" if worst.came else ""
+            came = f", and takes {count_of(worst.came, 'other')} for it" if worst.came else ""
             yield Cause(
                 rule="class",
                 sentence=f"{worst.name} is lost: {device.decisions.device} decides otherwise on"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from edgeflare.pages.answers.answer_form import class_name
-from edgeflare.pages.facts import details
+from edgeflare.pages.facts import count_of, details
 from edgeflare.pages.page import Block, Facts, Section, Sentences, Table
 from edgeflare.repair.repair_document import RepairDocument, TriedCandidate
 from edgeflare.repair.shift_details import REPAIRERS, FoundShifts, ShiftDetails
@@ -40,7 +40,8 @@ def _repairers(shifts: ShiftDetails) -> Iterator[Block]:
         f" near-boundary inputs that agree, {inputs.near_boundary_deviating:,} that do not"
         f" ({queries.known + queries.near_boundary:,} queries)."
     )
-    left = f"{inputs.not_reproduced:,} triggers are left out: they do not deviate here and now."
+    lost = count_of(inputs.not_reproduced, "trigger")
+    left = f"{lost} left out, without a deviation here and now."
     yield Sentences([fitted, left] if inputs.not_reproduced else [fitted])
     induced = ("induced on seeds", "induced on agreeing")
     yield Table(
