@@ -58,14 +58,15 @@ class Answers:
         opened: the pair, on one device.
         places: the positions of the inputs among the seeds, in the order in which they were asked.
         evaluated: the answers, in that order.
-        repeated: the device's answers to the first of them, given once more, backwards.
+        repeated: what the device answered to some of the first, and what when these were given once
+            more, backwards, of which the end may be missing.
 
     """
 
     opened: OpenedPair
     places: Sequence[int]
     evaluated: Sequence[EvaluatedQuery]
-    repeated: Sequence[EvaluatedQuery]
+    repeated: Sequence[tuple[EvaluatedQuery, EvaluatedQuery]]
 
     @property
     def goal(self) -> Goal:
@@ -137,7 +138,7 @@ def ask_arms(
     ids = [opened.seeds.seed_ids[at] for at in order]
     again = min(_REPEATED, len(order))
     evaluated: list[EvaluatedQuery] = []
-    repeated: list[EvaluatedQuery] = []
+    repeated: list[tuple[EvaluatedQuery, EvaluatedQuery]] = []
     for part in (slice(0, FIRST), slice(FIRST, None)):
         if not order[part] or (evaluated and stopped()):
             continue
@@ -145,10 +146,11 @@ def ask_arms(
         for query in opened.evaluate(inputs[part], ids[part], arms, stopped):
             evaluated.append(query)
             progress(len(evaluated), len(order))
-        if not repeated:  # backwards, so that what hangs on the input before shows
+        if not repeated and len(evaluated) >= again:
+            # Backwards, so that what hangs on the input before shows.
             given = list(inputs[:again])[::-1]
             asked = opened.evaluate(given, ids[:again][::-1], (Arm.DEVICE,), stopped)
-            repeated = list(asked)[::-1] if len(evaluated) >= again else []
+            repeated = list(zip(evaluated[:again][::-1], asked, strict=False))
         yield Answers(opened, order[: len(evaluated)], tuple(evaluated), tuple(repeated))
 
 

@@ -210,10 +210,7 @@ def kernel_figures(answers: Answers) -> KernelFigures:
         stages = _stage_figures(answers, as_pair)
         twin, its = twin[:count], as_pair
     known = RunDevice(name=device.profile.name, provenance=device.provenance)
-    again = [
-        query.repeated(before)
-        for query, before in zip(answers.repeated, answers.evaluated, strict=False)
-    ]
+    again = [query.repeated(before) for before, query in answers.repeated]
     return KernelFigures(
         device=known,
         changes=changes_between(twin, its, answers.truths()[: len(twin)]),
