@@ -360,6 +360,24 @@ def test_a_channel_that_was_clipped_is_rounded_anew_and_no_other(name: str) -> N
         assert np.array_equal(after[others], before[others])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_biases_follow_the_scales_of_restored_weights(name: str) -> None:
+    """Weights are cut off by scales that are too fine, and biases are in steps of these."""
+    network, layer, tensor = with_weights(name)
+    graph, fine = network.graph, [one / 3 for one in tensor.scales]
+    edit = InPlaceEdit(network.content)
+    steps = np.clip(3 * graph.values(tensor.index).astype(int), -127, 127)
+    edit.set_values(tensor.index, steps.astype(np.int8))
+    edit.set_quantization(tensor.index, fine, tensor.zero_points)
+    finer = 3 * graph.values(layer.bias or 0)
+    edit.set_values(layer.bias or 0, finer)
+    content = restore_weights(network.with_content(edit.content()))
+    now = Graph(content)
+    step = np.multiply(now.tensors[tensor.index].scales, now.tensors[layer.inputs[0]].scales[0])
+    found = now.values(layer.bias or 0) * step
+    assert np.abs(found - np.asarray(layer.float_bias)).max() < 2 * max(step)
+
+
 def _softmax_of_pairs(content: bytes) -> bytes:
     """Return a network whose logits are reshaped, so that each two are the choices of a softmax."""
     graph, writer = Graph(content), Writer(content)

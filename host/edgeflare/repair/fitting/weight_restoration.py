@@ -2,7 +2,8 @@
 
 A channel is left as it is unless its error is far above that of rounding to the nearest step. So
 weights that another method rounded on purpose stay, and a scale that is wrong, weights that were
-clipped or overwritten do not.
+clipped or overwritten do not. Biases of layers that are restored are derived anew, since their
+steps follow from the scales of weights.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import GraphTensor
+from edgeflare.repair.fitting.biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 
@@ -28,31 +30,44 @@ def restore_weights(network: QuantizedNetwork, *, everywhere: bool = False) -> b
     With `everywhere` all are rounded to the nearest steps of the scale that the largest one gives.
     """
     edit = InPlaceEdit(network.content, network.graph.source)
-    for layer in network.layers:
-        _restore_layer(edit, network, layer, -1.0 if everywhere else _FAR_ABOVE)
+    tolerated = -1.0 if everywhere else _FAR_ABOVE
+    restored = [
+        layer for layer in network.layers if _restore_layer(edit, network, layer, tolerated)
+    ]
+    biases = [
+        (layer, real_bias(network.graph, layer))
+        for layer in restored
+        if has_integer_bias(network.graph, layer)
+    ]
+    network = network.with_content(edit.content())
+    edit = InPlaceEdit(network.content, network.graph.source)
+    for layer, real in biases:
+        write_bias(edit, network.graph, layer, real)
     return edit.content()
 
 
 def _restore_layer(
     edit: InPlaceEdit, network: QuantizedNetwork, layer: MatchedLayer, tolerated: float
-) -> None:
+) -> bool:
+    """Restore the weights of a layer, and return whether they change."""
     if layer.weights is None or layer.float_weights is None:
-        return
+        return False
     tensor = network.graph.tensors[layer.weights]
     if not tensor.holds_int8_steps:
-        return
+        return False
     raw = _by_channel(tensor, network.graph.values(layer.weights)).astype(np.float64)
     wanted = _by_channel(tensor, layer.float_weights).astype(np.float64)
     scales = np.asarray(tensor.scales, np.float64)
     changed_raw, changed_scales = _restored(raw, scales, wanted, tolerated)
     if np.array_equal(changed_raw, raw) and np.array_equal(changed_scales, scales):
-        return
+        return False
     shape = np.moveaxis(layer.float_weights, tensor.axis, 0).shape
     whole = changed_raw.astype(np.int8)
     if len(scales) > 1:
         whole = np.moveaxis(whole.reshape(shape), 0, tensor.axis)
     edit.set_values(layer.weights, np.ascontiguousarray(whole.reshape(tensor.shape)))
     edit.set_quantization(layer.weights, list(changed_scales), tensor.zero_points)
+    return True
 
 
 def _by_channel(tensor: GraphTensor, values: NDArray[np.generic]) -> NDArray[np.generic]:
