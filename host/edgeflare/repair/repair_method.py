@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeflare.errors import UserError
 from edgeflare.repair.candidate_details import NO_DETAILS, CandidateDetails
+from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.repair_candidate import (
     CandidatePlan,
@@ -80,6 +81,11 @@ class RepairMethod(ABC):
     def changed(self, network: QuantizedNetwork, fitted: Any) -> QuantizedNetwork:
         """Return the network with what was fitted, to which further methods are fitted."""
         return network.with_content(self.write(network, fitted))
+
+    def recipe(self, fitted: Any) -> Recipe | None:
+        """Return what the quantizer makes the file by; None where it does not make it."""
+        del fitted
+        return None
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
         """Return how candidates are made; here one, of the network as it came.
@@ -152,7 +158,11 @@ class FitChains:
         """Return the network after a chain as a candidate; raises as the methods do."""
         content = self.after(chain, progress).content
         in_place = all(self._methods[step].in_place for step in chain)
-        return RepairCandidate("+".join(chain), content, None, details, in_place=in_place)
+        recipe = None
+        for number, step in enumerate(chain, 1):
+            fitted = self.fitted(chain[:number], progress)
+            recipe = self._methods[step].recipe(fitted) or recipe
+        return RepairCandidate("+".join(chain), content, recipe, details, in_place=in_place)
 
     def plan(self, chain: str, method: str, effort: Effort = Effort.SECONDS) -> CandidatePlan:
         """Return the plan of that candidate of a method."""

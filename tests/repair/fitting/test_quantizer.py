@@ -18,6 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert_quantizer.quantizer import Quantizer
+from msgspec import structs
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
@@ -35,6 +36,8 @@ from edgeflare.repair.fitting.quantizer import (
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
 from edgeflare.repair.methods.calibration import fit_calibration
+from edgeflare.repair.repair_methods import candidate_plans
+from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import Net, judged, require_progress, untold
 from graph_writer import GraphWriter
@@ -265,12 +268,18 @@ def test_an_input_that_is_cut_off_gets_the_range_of_its_values() -> None:
     edit.set_quantization(given, [0.2 / 255], [-128])
     told: list[tuple[int, int]] = []
     damaged = replace(example(), content=edit.content())
-    made = fit_calibration(damaged, lambda done, of: told.append((done, of)))
+    made = fit_calibration(damaged, lambda done, of: told.append((done, of))).content
     tensor = Graph(made).tensors[given]
     assert tensor.scales[0] * 255 == pytest.approx(1)
     assert tensor.zero_points == (-128,)
     assert np.abs(outputs(made) - outputs(ORIGINAL.read_bytes())).mean() < 0.01
     require_progress(told)
+
+
+def test_what_is_calibrated_has_its_recipe_also_behind_new_ranges() -> None:
+    request = structs.replace(DEFAULT_REQUEST, method="calibration")
+    made = [plan.make(untold) for plan in candidate_plans(request, example())]
+    assert [bool(one.recipe) for (one,) in made] == [True, True]
 
 
 def test_weights_alone_are_not_calibrated() -> None:

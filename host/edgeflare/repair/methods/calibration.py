@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from edgeflare.errors import UserError
+from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import compressed_as, computes_in_8_bits
+from edgeflare.repair.fitting.quantizer import Rewritten, compressed_as, computes_in_8_bits
 from edgeflare.repair.repair_candidate import CandidatePlan, StepProgress
 from edgeflare.repair.repair_method import FitChains, RepairMethod
 
@@ -16,16 +17,25 @@ class Calibration(RepairMethod):
 
     integers = True
 
-    def fit(self, network: QuantizedNetwork, progress: StepProgress) -> bytes:
+    def fit(self, network: QuantizedNetwork, progress: StepProgress) -> Rewritten:
         """Return the original in 8 bits."""
         return fit_calibration(network, progress)
+
+    def write(self, network: QuantizedNetwork, fitted: Rewritten) -> bytes:
+        """Return its file."""
+        del network
+        return fitted.content
+
+    def recipe(self, fitted: Rewritten) -> Recipe:
+        """Return what it is quantized by."""
+        return fitted.recipe
 
     def plans(self, name: str, chains: FitChains) -> Sequence[CandidatePlan]:
         """Return a plan alone, and one with new ranges behind."""
         return [chains.plan(chain, name) for chain in (name, f"{name}+ranges")]
 
 
-def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
+def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> Rewritten:
     """Return the original, quantized in 8 bits anew.
 
     Activations have the range of their values on the inputs to fit with, the model's own inputs and
@@ -45,4 +55,4 @@ def fit_calibration(network: QuantizedNetwork, progress: Callable[[int, int], No
     progress(0, 1)
     made = compressed_as(network.content, network)
     progress(1, 1)
-    return made.content
+    return made
