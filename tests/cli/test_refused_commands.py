@@ -243,6 +243,7 @@ OF_RUNS: dict[str, str] = {
     "explain {r}s": "there is no run directory {r}s (did you mean '{r}'?): check the path",
     "explain {r} 99 --fleet local --device a": "99 is no finding",
     "explain {r} --fleet local --device a --device b": "name one class",
+    "explain {r} 3.5": "3.5 is no finding of {r}: name one by its seed's id",
     "export {r} 999": "{r} has no finding from seed 999; it has",
     "export {r} abc": "abc is no finding: name it by its seed's id, or by its file",
     "compare {r}": "one run cannot be compared: name two run directories or more",

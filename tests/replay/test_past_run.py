@@ -20,7 +20,7 @@ from edgeflare.diagnose.verdict import Name, Verdict
 from edgeflare.errors import UserError
 from edgeflare.replay import past_run, replay_run, reproduction_archive
 from edgeflare.replay.failing_operator import where_it_begins
-from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.past_run import PastRun, finding_number
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
@@ -50,6 +50,23 @@ def test_a_finding_of_a_seed_without_its_label_is_damage(
     monkeypatch.setattr(past_run, "load_document", lambda _: document)
     with pytest.raises(UserError, match=r"run\.db is damaged \("):
         PastRun.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("7", 7),
+        ("8", 8),  # whether there is one, who asks says
+        ("findings/000007.tokens.json", 7),
+        ("runs/first/seeds/000007.tokens.json", 7),
+        ("7.5", None),
+        ("000007.png", None),
+        ("9" * 5000, None),
+        ("first", None),
+    ],
+)
+def test_a_finding_is_named_by_its_number_or_by_its_file(name: str, number: int | None) -> None:
+    assert finding_number(name, {7: "findings/000007.tokens.json"}) == number
 
 
 @pytest.mark.parametrize(

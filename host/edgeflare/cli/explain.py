@@ -43,7 +43,7 @@ from edgeflare.progress import ProgressDisplay, observe
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.folder import remove_documents, written
 from edgeflare.repair.repair_requirements import can_be_repaired
-from edgeflare.replay.past_run import PastRun, seed_id_of
+from edgeflare.replay.past_run import PastRun, finding_number
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import explanation_view
 from edgeflare.report.interface_lines import variables_in_words
@@ -333,9 +333,9 @@ def _chosen(past: PastRun, names: Sequence[str]) -> list[Finding]:
     known = {entry.seed_id: entry for entry in found}
     if not names:
         return [known[seed_id] for seed_id in sorted(known)]
-    chosen = {}
+    chosen, files = {}, {seed_id: entry.file for seed_id, entry in known.items()}
     for name in names:
-        seed_id = seed_id_of(name)
+        seed_id = finding_number(name, files)
         if seed_id not in known:
             some = ", ".join(map(str, sorted(known)[:10])) or "none"
             raise UserError(

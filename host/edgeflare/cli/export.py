@@ -18,7 +18,7 @@ from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.record.folder import file_written, written
-from edgeflare.replay.past_run import PastRun, seed_id_of
+from edgeflare.replay.past_run import PastRun, finding_number
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
 from edgeflare.run.run_directory import RunDirectory, holds_conformance
@@ -89,7 +89,7 @@ def export(
     if run.is_dir():
         context.with_resource(_writable(directory, out))
     past = PastRun.open(run)
-    seed_id = seed_id_of(finding)
+    seed_id = finding_number(finding, {entry.seed_id: entry.file for entry in past.deviations})
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
     require_scriptable(PairInterface.of(past.header.pair))
@@ -135,25 +135,26 @@ def _export_operator(
     from edgeflare.conform.record.conform_document import read_conformance  # noqa: PLC0415
     from edgeflare.conform.record.finding_files import stored_model  # noqa: PLC0415
 
-    number = seed_id_of(finding)
-    if number is None:
-        raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
-    path = out or directory.path / f"finding-{number}.zip"
     try:
         document = read_conformance(directory)
+        files = {found.number: found.smallest.file for found in document.findings}
+        number = finding_number(finding, files)
+        if number is None:
+            raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
+        path = out or directory.path / f"finding-{number}.zip"
         since = None
         if versions is not None:
             from edgeflare.cli.version_launch import installed, tried_on  # noqa: PLC0415
 
             stored = stored_model(directory, numbered(directory, document, number))
             since = tried_on([stored], installed(versions), document.device.kernels)
-        files = export_finding(
+        packed = export_finding(
             directory, document, number, path, with_weights=with_weights, versions=since
         )
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
-    _list(path, files)
-    typer.echo(f"{len(files)} files; unpack it, and type: python {SCRIPT}")
+    _list(path, packed)
+    typer.echo(f"{len(packed)} files; unpack it, and type: python {SCRIPT}")
 
 
 def _list(path: Path, files: Mapping[str, bytes]) -> None:

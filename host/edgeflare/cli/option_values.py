@@ -82,12 +82,17 @@ def read_whole_numbers(option: str, text: str) -> tuple[int, ...]:
     """
     parts = read_parts(option, text)
     for part in parts:
-        if not (part.isdecimal() and len(part) <= len(str(MOST)) and int(part) <= MOST):
+        if not is_whole_number(part):
             raise UserError(
                 f"{option} {shortened(part, 60)!r}: expected whole numbers from 0 to {MOST}, as in"
                 " 0,1,2"
             )
     return tuple(map(int, parts))
+
+
+def is_whole_number(text: str) -> bool:
+    """Tell whether a text is a whole number from 0 on, and not larger than any that counts."""
+    return text.isdecimal() and len(text) <= len(str(MOST)) and int(text) <= MOST
 
 
 def read_parameters(

@@ -25,6 +25,7 @@ from edgeflare.cli.interruptible import (
     resumable_work,
     stopped_by,
 )
+from edgeflare.cli.option_values import is_whole_number
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.repair_presentation import print_repair
 from edgeflare.core.interrupt import INTERRUPTED_BY
@@ -184,7 +185,7 @@ def _columns(groups: str | None) -> tuple[int, ...]:
     """Return the columns that `--groups` names."""
     if groups is None:
         return ()
-    found = [int(part) if part.isdecimal() else -1 for part in groups.split(",")]
+    found = [int(part) if is_whole_number(part) else -1 for part in groups.split(",")]
     if min(found) < 0 or len(set(found)) < len(found):
         raise UserError(f"--groups {groups!r}: expected positions of columns, as in 8 or 8,9")
     return tuple(found)

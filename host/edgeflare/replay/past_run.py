@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 from msgspec import structs
@@ -315,10 +315,22 @@ def _seed_id(entry: Finding) -> int:
     return entry.seed_id
 
 
-def seed_id_of(name: str) -> int | None:
-    """Return the seed's id of a finding that is named by it or by its file; None of neither."""
-    stem = Path(name).stem
-    return int(stem) if stem.isdecimal() else None
+def finding_number(name: str, files: Mapping[int, str]) -> int | None:
+    """Return the number of a finding that is named by it or by its file; None of neither.
+
+    Args:
+        name: as the user gives it.
+        files: the file of each finding of a run, by its number, which is the seed's id of a search.
+
+    """
+    if name.isdecimal() and len(name) <= _MOST_DIGITS:
+        return int(name)
+    last = PurePath(name).name
+    return next((number for number, file in files.items() if PurePath(file).name == last), None)
+
+
+_MOST_DIGITS = 18
+"""Digits that a number has at most: Python refuses to read many thousands of them."""
 
 
 _ELSEWHERE = "put it back, or say where it is with --original or --compressed"

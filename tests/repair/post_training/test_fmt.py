@@ -139,6 +139,7 @@ def _interrupted(*_: object, **_named: object) -> bytes:
             "--groups is for a pair, by --method fmt or auto",
         ),
         (("--method", "fmt", "--groups", "x"), "expected positions of columns"),
+        (("--groups", "9" * 5000), "expected positions of columns"),
         (("--groups", "0,0"), "expected positions of columns"),
         (("--groups", "0", "--resume"), "a repair by --groups stores nothing"),
         (("--method", "ranges", "--slice", "50"), "--slice is a setting of --method dare and fmt"),

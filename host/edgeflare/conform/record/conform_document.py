@@ -329,7 +329,7 @@ class LinkedIssue(msgspec.Struct, frozen=True, kw_only=True):
 def month_words(month: str) -> str:
     """Return a month such as "2026-09" in words; what is none as it is."""
     year, _, number = month.partition("-")
-    at = int(number) if number.isdecimal() else 0
+    at = int(number) if number.isdecimal() and len(number) == 2 else 0
     return f"{_MONTHS[at - 1]} {year}" if 1 <= at <= len(_MONTHS) else month
 
 
