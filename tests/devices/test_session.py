@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, pack_rows
-from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
+from edgeflare.devices.connection import SLOW_LINK_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
@@ -352,7 +352,7 @@ def test_an_answer_has_the_time_that_all_tensors_of_a_model_take_on_a_slow_link(
     times: list[float] = []
 
     def timed(_connection: Connection, _request: object, seconds: float, most_bytes: int) -> None:
-        times.append(seconds - most_bytes / UPLOAD_BYTES_PER_SECOND)
+        times.append(seconds - most_bytes / SLOW_LINK_BYTES_PER_SECOND)
         raise DeviceLost("as on a link that is cut")
 
     monkeypatch.setattr(Connection, "capture", timed)

@@ -177,7 +177,7 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
     """The agent is idle since long ago; what counts is how long a batch has been on its way."""
     monkeypatch.setattr(stream, "HEARTBEAT_INTERVAL_SECONDS", 0.1)
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.01)
-    monkeypatch.setattr(stream, "UPLOAD_BYTES_PER_SECOND", bytes_per_second)
+    monkeypatch.setattr(stream, "SLOW_LINK_BYTES_PER_SECOND", bytes_per_second)
     gate = threading.Event()
     with connect(serve(answer=after(gate, 1.0), idle_seconds=1000.0)) as device:
         future = device.open(model).submit(batch(8))  # 8 s, or next to none

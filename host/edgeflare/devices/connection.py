@@ -30,8 +30,8 @@ LOAD_SECONDS = 200.0
 """Seconds for opening a session: a worker starts (4 s under QEMU) and a large model is prepared.
 Longer than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
 
-UPLOAD_BYTES_PER_SECOND = 256 * 1024
-"""A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
+SLOW_LINK_BYTES_PER_SECOND = 256 * 1024
+"""A slow link: a deadline leaves as long as what is sent and answered takes at this speed."""
 
 HASHED_BYTES_PER_SECOND = 2 * 1024 * 1024
 """A worn SD card under load; before it says that it has a model, an agent reads and hashes it."""
@@ -94,7 +94,7 @@ class Connection:
             delay_seconds: emulated latency of each round trip.
             connect_seconds: time that the first answer may take; None for SHORT_CALL_SECONDS.
             upload_seconds: time that a model may take to be sent; None for what its size takes at
-                UPLOAD_BYTES_PER_SECOND.
+                SLOW_LINK_BYTES_PER_SECOND.
 
         """
         self._connect_seconds = connect_seconds
@@ -203,7 +203,7 @@ class Connection:
         seconds = SHORT_CALL_SECONDS + len(model) / HASHED_BYTES_PER_SECOND
         found: wire.FindModelReply = self._call(self._stub.FindModel, find, seconds)
         if not found.present:
-            usual = SHORT_CALL_SECONDS + len(model) / UPLOAD_BYTES_PER_SECOND
+            usual = SHORT_CALL_SECONDS + len(model) / SLOW_LINK_BYTES_PER_SECOND
             seconds = self._upload_seconds or usual
             self._call(self._stub.UploadModel, _parts(sha256, model), seconds)
 

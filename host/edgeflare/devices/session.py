@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor, row_layout, tensor_bytes
-from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
+from edgeflare.devices.connection import SLOW_LINK_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import ATTEMPTS, SLACK_SECONDS, InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
@@ -278,7 +278,7 @@ class DeviceProbe:
         payload = packed(inputs)
         seconds = self._profile.input_timeout_seconds * ATTEMPTS + SLACK_SECONDS
         # All tensors of a model may be more than the model.
-        seconds += (len(payload) + self._output_bytes) / UPLOAD_BYTES_PER_SECOND
+        seconds += (len(payload) + self._output_bytes) / SLOW_LINK_BYTES_PER_SECOND
         request = wire.CaptureRequest(
             session_id=self._session_id, payload=payload, payload_crc32=crc32(payload)
         )

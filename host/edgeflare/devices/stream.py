@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch
-from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
+from edgeflare.devices.connection import SLOW_LINK_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import crc32
@@ -223,7 +223,7 @@ class InferenceStream:
                     )
                 )
             elif now > max(checked, oldest.since) + HEARTBEAT_INTERVAL_SECONDS:
-                self._check_progress(size / UPLOAD_BYTES_PER_SECOND, now - oldest.since)
+                self._check_progress(size / SLOW_LINK_BYTES_PER_SECOND, now - oldest.since)
                 checked = now
 
     def _check_progress(self, transfer_seconds: float, waited_seconds: float) -> None:
