@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from edgeflare.errors import UserError, suggestion
+from edgeflare.python_callable import reason
 from edgeflare_operators.entry_points import entry_points
 
 Base = TypeVar("Base")
@@ -84,7 +85,7 @@ def load_class(entry: EntryPoint, what: str, base: type[Any]) -> type[Any]:
     try:
         loaded = entry.load()
     except Exception as error:  # whatever a foreign module raises while it is imported
-        why = f"it does not load ({type(error).__name__}: {error})"
+        why = f"it does not load ({reason(error)})"
         raise UserError(complaint(entry, what, why)) from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         why = f"{entry.value} is no subclass of {base.__module__}.{base.__qualname__}"

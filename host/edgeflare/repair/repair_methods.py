@@ -11,6 +11,7 @@ import msgspec
 from edgeflare.class_registry import InstalledClasses
 from edgeflare.errors import EdgeFlareError, UserError, suggestion
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.python_callable import reason
 from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
@@ -200,7 +201,7 @@ def _of_other(name: str, plan: CandidatePlan, chains: FitChains) -> CandidatePla
 
 
 def _fails(error: Exception) -> str:
-    return f"it fails ({' '.join(f'{type(error).__name__}: {error}'.split())})"
+    return f"it fails ({reason(error)})"
 
 
 def _require_own_name(name: str, given: object) -> None:

@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint
 from edgeflare.class_registry import complaint, is_foreign, load_class
 from edgeflare.core.input_space import Input
 from edgeflare.errors import UserError, suggestion
+from edgeflare.python_callable import reason
 from edgeflare.strategies.search_contract import held_search, speaking_of
 from edgeflare.strategies.strategy import SearchGenerator, Start, Strategy
 from edgeflare.strategies.strategy_parameters import (
@@ -242,5 +243,5 @@ def _check_parameters(entry: EntryPoint, strategy: type[Strategy]) -> None:
     except UserError as error:
         why = str(error)
     except Exception as error:  # whatever a foreign module's type hints raise
-        why = f"it does not load ({type(error).__name__}: {error})"
+        why = f"it does not load ({reason(error)})"
     raise UserError(complaint(entry, "strategy", why))

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
+from edgeflare.python_callable import reason
 from edgeflare_operators.entry_points import entry_points
 
 ENTRY_POINTS = "edgeflare.transports"
@@ -49,7 +50,7 @@ def transport(name: str) -> TransportPlugin:
     except Exception as error:  # whatever a foreign module raises while it is imported
         raise UserError(
             f'the transport "{name}" of package {_package(entry)} does not load'
-            f" ({type(error).__name__}: {error}); correct or uninstall the package"
+            f" ({reason(error)}); correct or uninstall the package"
         ) from error
     if not isinstance(loaded, TransportPlugin):
         raise UserError(

@@ -29,6 +29,7 @@ from edgeflare.fleet.work.unit_attempt import (
     AttemptResult,
     run_attempt,
 )
+from edgeflare.python_callable import reason
 
 _COLLECTOR = "fleet-"
 _REPORT_SECONDS = 30.0
@@ -318,7 +319,7 @@ class RayEngine:
                 return EndedAttempt(unit, number, None, str(cause), refused=True)
             why = type(error).__name__
             if isinstance(cause, Exception):
-                why = " ".join(f"{type(cause).__name__}: {cause}".split())[:300]
+                why = reason(cause)[:300]
             return EndedAttempt(unit, number, None, why)
 
     def reports(self) -> Sequence[AttemptReport]:

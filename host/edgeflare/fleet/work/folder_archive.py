@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.python_callable import reason
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.database import store_copy
 from edgeflare.record.folder_contents import (
@@ -153,8 +154,7 @@ def require_run(data: bytes) -> None:
     except NotARunError:
         raise
     except Exception as error:  # decoders raise of many kinds, and nothing but them is asked here
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise NotARunError(f"an archived run is damaged ({why})") from None
+        raise NotARunError(f"an archived run is damaged ({reason(error)})") from None
     if not _is_run(archive.namelist(), holds):
         raise NotARunError("an archived run has neither a journal nor a document")
 

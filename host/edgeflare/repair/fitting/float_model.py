@@ -25,6 +25,7 @@ from edgeflare.models.associated_files import with_associated_files
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_writer import written
 from edgeflare.outside_text import json_value
+from edgeflare.python_callable import reason
 from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.quantized_network import MatchedLayer, QuantizedNetwork
 from edgeflare.repair.fitting.tensor_capture import each_captured
@@ -159,8 +160,9 @@ class FloatModel:
                 parameters, enable_progress_bar=False
             )
         except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise RewritingFailed(f"litert-quantizer does not rewrite the model: {said}") from error
+            raise RewritingFailed(
+                f"litert-quantizer does not rewrite the model: {reason(error)}"
+            ) from error
         made = read_model(bytes(content))
         main = made.subgraphs[0]
         # Outputs are named as they were, where the library put an operator behind them, too.
