@@ -23,6 +23,7 @@ from edgeflare.diagnose.layer_difference import (
     KernelOnset,
     LayerDifference,
     LayerName,
+    any_parted,
     difference,
     layer_difference,
     layer_name,
@@ -135,7 +136,7 @@ class KernelLocalizer:
         perturbation = device.perturbation or twin.perturbation
         if device.method and twin.method:
             found = self._from_observed_tensors(device, twin)
-        elif self._parted(twin_outputs, device_outputs):
+        elif any_parted(self._graph, twin_outputs, device_outputs):
             found = self._from_prefixes(twin)
         else:
             found = KernelOnset(
@@ -226,7 +227,7 @@ class KernelLocalizer:
         def parted(position: int) -> bool:
             part = extract(self._graph, 0, layers[position].index)
             seen[position] = self._ends(part, twin)
-            return self._parted(*seen[position])
+            return any_parted(self._graph, *seen[position])
 
         position = find_onset(len(layers), parted)
         totals = {
@@ -356,12 +357,6 @@ class KernelLocalizer:
             for tensor in operator.outputs
         ]
         return max(differences, key=lambda found: (found.parted, found.max_error))
-
-    def _parted(self, twin_state: State, device_state: State) -> bool:
-        return any(
-            difference(self._graph.tensors[tensor], twin_state[tensor], values).parted
-            for tensor, values in device_state.items()
-        )
 
     def _layer(self, index: int | None) -> LayerName | None:
         return None if index is None else layer_name(self._graph, self._graph.operators[index])

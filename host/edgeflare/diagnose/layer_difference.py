@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log10
 from typing import Annotated, Literal
@@ -76,6 +77,14 @@ def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
         decibels(power, noise_power),
         float(np.sqrt(noise_power)),
         parted=largest > threshold,
+    )
+
+
+def any_parted(graph: Graph, wanted: Mapping[int, Values], got: Mapping[int, Values]) -> bool:
+    """Return whether one of some tensors of a network differs by more than sums explain."""
+    return any(
+        difference(graph.tensors[tensor], wanted[tensor], values).parted
+        for tensor, values in got.items()
     )
 
 

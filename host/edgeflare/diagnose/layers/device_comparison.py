@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.diagnose.arm_probe import OpenProbe, ProbedArm, State
-from edgeflare.diagnose.layer_difference import difference, layer_name
+from edgeflare.diagnose.layer_difference import any_parted, layer_name
 from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layers.layer_figures import (
     ComparisonNotes,
@@ -159,10 +159,7 @@ class DeviceComparison:
         differs = far = False
         try:
             outputs = self._arm.outputs([encoded])
-            differs = any(
-                difference(self._graph.tensors[tensor], twin[tensor], values).parted
-                for tensor, values in outputs.items()
-            )
+            differs = any_parted(self._graph, twin, outputs)
             far = far_apart(self._graph, twin, outputs, WHOLE_DB)
             if not self._captures:
                 return differs, far
