@@ -22,6 +22,7 @@ from edgeflare.pages.page import (
     Table,
     TableCell,
 )
+from edgeflare.release.causes.cause import capitalized
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.check_verdict import Name
 from edgeflare.release.figures.decisions import SHOWN, ChangedInput
@@ -115,7 +116,7 @@ def _evidence(document: CheckDocument) -> list[str]:
     cause = document.cause
     if cause is None or not cause.evidence:
         return []
-    return [f"{cause.evidence[:1].upper()}{cause.evidence[1:]}."]
+    return [f"{capitalized(cause.evidence)}."]
 
 
 def _command(document: CheckDocument) -> Iterator[str]:

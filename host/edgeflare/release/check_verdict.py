@@ -258,5 +258,5 @@ def _seen(figures: CheckFigures) -> str:
     )
     if not (its.labelled and Arm.ORIGINAL in its.right):
         return f"without a fault that was found: {said}"
-    first, here = (its.right[arm] / its.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+    first, here = its.accuracy(Arm.ORIGINAL), its.accuracy(Arm.DEVICE)
     return f"right on {here:.1%} on {its.device}, {first:.1%} as the original; {said}"

@@ -296,7 +296,7 @@ def _accuracy_drop(name: str, limit: float, device: DeviceFigures) -> CheckGate:
     if why := _no_truth(device):
         return _not_checked(name, known.device, limit, why)
     changes = known.changes
-    first, its = (known.right[arm] / known.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+    first, its = known.accuracy(Arm.ORIGINAL), known.accuracy(Arm.DEVICE)
     words = f"right on {first:.1%} as the original, on {its:.1%} here"
     return _by_interval(name, known.device, limit, _net(changes, known.labelled), words)
 

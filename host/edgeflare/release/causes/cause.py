@@ -97,11 +97,16 @@ class KnownToRules:
         return (fault for fault in self.faults if fault.kind in kinds)
 
 
+def capitalized(words: str) -> str:
+    """Return words as a sentence begins; their other capitals stay."""
+    return words[:1].upper() + words[1:]
+
+
 def outcome(device: DeviceFigures) -> str:
     """Return what the decisions come to on a device, beside the reference."""
     its = device.decisions
     if its.labelled and Arm.ORIGINAL in its.right:
-        first, here = (its.right[arm] / its.labelled for arm in (Arm.ORIGINAL, Arm.DEVICE))
+        first, here = its.accuracy(Arm.ORIGINAL), its.accuracy(Arm.DEVICE)
         return (
             f"right on {here:.1%} of {count_of(its.labelled, 'input')} on {its.device} instead of"
             f" {first:.1%}"

@@ -9,7 +9,7 @@ from typing import Final
 from edgeflare.core.answer import PROBABILITY
 from edgeflare.core.query import Arm
 from edgeflare.pages.facts import count_of, significant
-from edgeflare.release.causes.cause import Cause, KnownToRules, layers_seen, outcome
+from edgeflare.release.causes.cause import Cause, KnownToRules, capitalized, layers_seen, outcome
 from edgeflare.release.figures.decisions import DecisionFigures
 from edgeflare.release.harm import SURELY, file_does_harm
 from edgeflare.statistics.binomial import sign_test
@@ -49,8 +49,7 @@ def _failing(its: DecisionFigures, arms: Sequence[Arm]) -> str:
     if whose is not None:
         return f"{whose} {what} on {its.failures(Arm.DEVICE, Arm.TWIN)} of {inputs}"
     each = (f"the {arm} {what} on {its.failures(arm)}" for arm in arms)
-    said = f"{' and '.join(each)} of {inputs}"
-    return said[:1].upper() + said[1:]
+    return capitalized(f"{' and '.join(each)} of {inputs}")
 
 
 def lost_class(known: KnownToRules) -> Iterator[Cause]:

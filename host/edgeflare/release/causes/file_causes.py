@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeflare.pages.facts import significant
-from edgeflare.release.causes.cause import AGREES, Cause, KnownToRules, Rule, outcome
+from edgeflare.release.causes.cause import AGREES, Cause, KnownToRules, Rule, capitalized, outcome
 from edgeflare.release.figures.file import FileFault
 from edgeflare.release.harm import file_does_harm
 
@@ -25,10 +25,9 @@ def other_order(known: KnownToRules) -> Iterator[Cause]:
         systematic = device.decisions.systematic
         for order in () if systematic is None else systematic.orders:
             if order.first != "labels" and order.after >= AGREES:
-                words = str(order)
                 yield Cause(
                     rule="order",
-                    sentence=words[:1].upper() + words[1:],
+                    sentence=capitalized(str(order)),
                     evidence=outcome(device),
                     next_step="use the labels that belong to the compressed model, or export it in"
                     " the original's order",
@@ -78,7 +77,7 @@ def faulty_layer(known: KnownToRules) -> Iterator[Cause]:
 def _of_fault(rule: Rule, fault: FileFault, known: KnownToRules) -> Cause:
     return Cause(
         rule=rule,
-        sentence=fault.sentence[:1].upper() + fault.sentence[1:],
+        sentence=capitalized(fault.sentence),
         evidence=outcome(known.figures.devices[0]) if known.figures.devices else "",
         next_step=fault.next_step,
     )

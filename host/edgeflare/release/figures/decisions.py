@@ -56,6 +56,10 @@ class DecisionFigures(msgspec.Struct, frozen=True, kw_only=True):
     systematic: SystematicDifferences | None
     changed_inputs: tuple[ChangedInput, ...]
 
+    def accuracy(self, arm: Arm) -> float:
+        """Return the share of labelled inputs, of which there are some, that an arm gets right."""
+        return self.right[arm] / self.labelled
+
     def failures(self, *arms: Arm) -> int:
         """Return on how many inputs the arm of some that fails most has no answer."""
         return max((sum(self.failed.get(arm, {}).values()) for arm in arms), default=0)
