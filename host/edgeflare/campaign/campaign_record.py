@@ -61,10 +61,7 @@ def describe_run(opened: OpenedPair, plan: Plan, fingerprint: str = "") -> RunHe
         version=__version__,
         pair=_describe_pair(opened.pair, fingerprint or opened.pair.fingerprint()),
         plan=settle_plan(plan, seeds, opened.ensemble, opened.pair),
-        devices=tuple(
-            RunDevice(name=device.profile.name, provenance=device.provenance)
-            for device in opened.devices
-        ),
+        devices=tuple(map(RunDevice.of, opened.devices)),
         arms=opened.panel.reading.decoders,
         classes=opened.pair.classes or opened.panel.reading.decoders[Arm.DEVICE].names,
         labels=None if labels is None else tuple(labels.tolist()),

@@ -47,6 +47,15 @@ class Tensor:
     scale: float = 0.0
     zero_point: int = 0
 
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The least and the greatest real value of a quantized tensor; None of any other."""
+        if not self.scale or not self.dtype.startswith(("int", "uint")):
+            return None
+        ends = np.iinfo(self.dtype)
+        low, high = ((end - self.zero_point) * self.scale for end in (ends.min, ends.max))
+        return low, high
+
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:

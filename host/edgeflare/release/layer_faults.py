@@ -270,7 +270,7 @@ class _LayeredPair:
                 for at, place in enumerate(places)
             ),
             TWIN_KERNELS,
-            RunDevice(name=device.profile.name, provenance=device.provenance),
+            RunDevice.of(device),
         )
 
     def explained(

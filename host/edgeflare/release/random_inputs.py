@@ -269,7 +269,7 @@ class DrawnCheck:
 
     @property
     def _known(self) -> RunDevice:
-        return RunDevice(name=self.device.profile.name, provenance=self.device.provenance)
+        return RunDevice.of(self.device)
 
     def _variants(self, rows: NDArray[np.generic]) -> tuple[InvocationVariant, ...]:
         few = rows[:VARIED]
@@ -352,11 +352,9 @@ def _constant(values: NDArray[np.float64]) -> bool:
 
 def _railed(tensor: Tensor, values: NDArray[np.float64]) -> float:
     """Return the share of values at an end of the range of a quantized output."""
-    if np.dtype(tensor.dtype).kind not in "iu" or not tensor.scale or not values.size:
+    if tensor.range is None or not values.size:
         return 0.0
-    info = np.iinfo(tensor.dtype)
-    ends = [(end - tensor.zero_point) * tensor.scale for end in (info.min, info.max)]
-    return float(np.isclose(values, ends[0]).mean() + np.isclose(values, ends[1]).mean())
+    return float(sum(np.isclose(values, end).mean() for end in tensor.range))
 
 
 PICTURES: Final = 8

@@ -197,14 +197,6 @@ def repair_plan(
     )
 
 
-def repaired_for(opened: OpenedPair) -> tuple[RunDevice, ...]:
-    """Return the devices that a pair is repaired for."""
-    return tuple(
-        RunDevice(name=device.profile.name, provenance=device.provenance)
-        for device in opened.devices
-    )
-
-
 def _repaired(
     opened: OpenedPair,
     past: PastRun | None,
@@ -241,7 +233,7 @@ def _repaired(
         edgeflare=__version__,
         pair=PairToRepair.of(pair),
         run=None if past is None else str(past.directory.path),
-        devices=repaired_for(opened),
+        devices=tuple(map(RunDevice.of, opened.devices)),
         classes=tuple(pair.classes),
         measured_as=_measured_as(judge),
         plan=request,

@@ -8,7 +8,7 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,6 +31,9 @@ from edgeflare.record.json_types import (
 from edgeflare.run.journal_notes import NeuronCoverage, WithoutReset
 from edgeflare.run.plan import Plan
 from edgeflare.run.systematic.figures import SystematicDifferences
+
+if TYPE_CHECKING:
+    from edgeflare.devices.device import Device
 
 SCHEMA = "edgeflare.run/v1"
 
@@ -154,6 +157,11 @@ class RunDevice(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     provenance: Provenance
+
+    @classmethod
+    def of(cls, device: Device) -> RunDevice:
+        """Return what a run says of a connected device."""
+        return cls(name=device.profile.name, provenance=device.provenance)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -344,10 +344,9 @@ class Threshold(Task):
     def _require_range(self, model: ModelOutputs, at: int) -> None:
         """Refuse a threshold that a quantized score can never reach."""
         tensor = model.outputs[at]
-        if self.reads_inputs or not tensor.scale or tensor.dtype.startswith("float"):
+        if self.reads_inputs or tensor.range is None:
             return
-        info = np.iinfo(tensor.dtype)
-        least, most = ((end - tensor.zero_point) * tensor.scale for end in (info.min, info.max))
+        least, most = tensor.range
         if not least < self.threshold <= most:
             raise UserError(
                 f"{model.name}: threshold is {self.threshold:g}, but output {tensor.name!r} gives "

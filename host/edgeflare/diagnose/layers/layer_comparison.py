@@ -272,7 +272,7 @@ def open_layers(
     if profile is not None:
         connected = stack.enter_context(connect(profile))
         side = device_side(connected)
-        device = RunDevice(name=profile.name, provenance=connected.provenance)
+        device = RunDevice.of(connected)
     comparison = LayerComparison(
         layered_compressed(pair),
         probe_on_host,

@@ -209,7 +209,7 @@ def kernel_figures(answers: Answers) -> KernelFigures:
         as_pair = list(model.decoder.read(model.submit(given).result()))
         stages = _stage_figures(answers, as_pair)
         twin, its = twin[:count], as_pair
-    known = RunDevice(name=device.profile.name, provenance=device.provenance)
+    known = RunDevice.of(device)
     again = [query.repeated(before) for before, query in answers.repeated]
     return KernelFigures(
         device=known,

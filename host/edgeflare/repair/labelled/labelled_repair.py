@@ -27,7 +27,8 @@ from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, S
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_requirements import require_seeds
-from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan, repaired_for
+from edgeflare.repair.repair_run import RepairOutcome, fresh_seeds, repair_plan
+from edgeflare.run.run_document import RunDevice
 from edgeflare.statistics.binomial import surely_more
 from edgeflare_protos import __version__
 
@@ -318,7 +319,7 @@ class LabelledRepair(ABC, Generic[Evidence]):
             edgeflare=__version__,
             pair=PairToRepair.of(self.pair),
             run=None,
-            devices=repaired_for(self.opened),
+            devices=tuple(map(RunDevice.of, self.opened.devices)),
             classes=tuple(self.pair.classes),
             plan=self.request,
             seeds=self.split.sizes,

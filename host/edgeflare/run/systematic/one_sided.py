@@ -324,11 +324,7 @@ def _range(tensor: Tensor, given: NDArray[np.float64]) -> tuple[float, float, fl
     of a step, and the ends are the least and the greatest that are given several times.
     """
     if not tensor.dtype.startswith("float"):
-        if not tensor.scale:
-            return None
-        info = np.iinfo(tensor.dtype)
-        low, high = ((end - tensor.zero_point) * tensor.scale for end in (info.min, info.max))
-        return low, high, tensor.scale
+        return None if tensor.range is None else (*tensor.range, tensor.scale)
     numbers, counts = np.unique(given, return_counts=True)
     if len(numbers) < 3 or (step := float(np.diff(numbers).min())) * _MOST_STEPS < np.ptp(numbers):
         return None

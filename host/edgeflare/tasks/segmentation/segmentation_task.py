@@ -7,8 +7,6 @@ from math import isfinite
 from operator import eq
 from typing import Literal, get_args
 
-import numpy as np
-
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Layout, Tensor
@@ -215,10 +213,9 @@ def _of_one_ratio(mask: tuple[int, ...], picture: tuple[int, ...]) -> bool:
 
 def _require_range(name: str, tensor: Tensor, threshold: float) -> None:
     """Refuse a threshold that a quantized score can never exceed, or always does."""
-    if not tensor.scale or tensor.dtype.startswith("float"):
+    if tensor.range is None:
         return
-    info = np.iinfo(tensor.dtype)
-    least, most = ((end - tensor.zero_point) * tensor.scale for end in (info.min, info.max))
+    least, most = tensor.range
     if not least <= threshold < most:
         raise UserError(
             f"{name}: threshold is {threshold:g}, but output {tensor.name!r} gives {least:g} to "
