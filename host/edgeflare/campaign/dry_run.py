@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -15,18 +14,16 @@ from edgeflare.campaign.non_finite_outputs import begins, non_finite_lines, non_
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.campaign.panel import Panel, PanelDeviceLost
 from edgeflare.campaign.unreset_twin import answers_without_reset
-from edgeflare.core.answer import Answer
 from edgeflare.core.domain import DescribedEncoder
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm, EvaluatedQuery, Outcome, Query, answers_by_arm
 from edgeflare.core.tensor import Tensor, dequantize, unpack_rows
-from edgeflare.core.truths import truth_distance
+from edgeflare.core.truths import mean_distances
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model, unread_inputs
 from edgeflare.pages.facts import count_of
-from edgeflare.python_callable import is_callable
 from edgeflare.run.harm import count_harms, harm_or_why_not, right_by_arm
 from edgeflare.run.journal_notes import WithoutReset
 from edgeflare.run.run_warnings import seed_warnings
@@ -130,7 +127,7 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
         answers=_described(opened, evaluated[:_SHOWN]) if decoders[Arm.TWIN].shows_seeds else (),
         apart=_apart(goal, outcomes),
         truth_measure=known.measure(),
-        distance=_mean_distances(by_arm, truths),
+        distance=mean_distances(by_arm, truths),
         given=_given(opened.panel),
     )
 
@@ -150,8 +147,7 @@ def unread_by_model(pair: Pair) -> dict[str, tuple[str, ...]]:
 
     Models that are no `.tflite` are left out.
     """
-    original = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
-    files = {"original": original, "compressed model": pair.executed}
+    files = {"original": pair.original_file, "compressed model": pair.executed}
     signature = pair.interface.invocation.signature
     return {
         model: unread_inputs(read_model(read_model_file(file), str(file)), signature)
@@ -189,17 +185,6 @@ def _apart(goal: Goal, outcomes: Sequence[Outcome]) -> str:
         f"distance between {' and '.join(goal.compared)} on them: median {median(found):.4g}, "
         f"greatest {max(found):.4g}"
     )
-
-
-def _mean_distances(
-    by_arm: Mapping[Arm, Sequence[Answer]], truths: Sequence[Answer | None]
-) -> dict[Arm, float]:
-    """Return how far each arm is from what is right, on average; of those that answered."""
-    each = {arm: map(truth_distance, answers, truths) for arm, answers in by_arm.items()}
-    known = {
-        arm: [outcome for outcome in some if outcome is not None] for arm, some in each.items()
-    }
-    return {arm: fmean(some) for arm, some in known.items() if some}
 
 
 def _failing(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[str]:

@@ -82,6 +82,10 @@ class Answer:
         """Whether that the two differ hangs on a tie, given that they do."""
         return self.tied or other.tied
 
+    def differs_strictly(self, other: Answer) -> bool:
+        """Whether the two decide differently, and not by a tie."""
+        return self.differs(other) and not self.differs_by_tie(other)
+
     def kind_against(self, other: Answer) -> str:  # noqa: ARG002 - of decisions there is one kind
         """Return the kind of a deviation, given that the two differ and neither failed."""
         return DEVIATION

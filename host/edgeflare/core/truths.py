@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from edgeflare.array_file import NotArrays, read_npy
 from edgeflare.core.answer import Answer
+from edgeflare.core.query import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
@@ -213,6 +215,15 @@ def truth_distance(answer: Answer | None, truth: Answer | None) -> float | None:
     if answer is None or truth is None or answer.failure is not None or not answer.truth_measure:
         return None
     return float(answer.against_truth(truth))
+
+
+def mean_distances(
+    by_arm: Mapping[Arm, Sequence[Answer]], truths: Sequence[Answer | None]
+) -> dict[Arm, float]:
+    """Return how far each arm is from what is right, on average; of those that answered."""
+    each = {arm: map(truth_distance, answers, truths) for arm, answers in by_arm.items()}
+    known = {arm: [values for values in some if values is not None] for arm, some in each.items()}
+    return {arm: fmean(some) for arm, some in known.items() if some}
 
 
 def _compressed(row: Target) -> bytes:

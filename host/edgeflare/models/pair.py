@@ -90,6 +90,13 @@ class Pair:
     gates: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def original_file(self) -> Path | None:
+        """The file of the original model; None where it is a callable, or there is none."""
+        if self.original is None or is_callable(self.original):
+            return None
+        return Path(self.original)
+
+    @property
     def executed(self) -> Path:
         """The file that the compressed model's arms run: `compressed`, or its folded form."""
         if self.folded is not None:
@@ -213,8 +220,7 @@ def load_pair(
 def _assumed(said: Settings) -> Iterator[str]:
     """Yield what is assumed of a pair by flags alone, a line each."""
     as_usual = said.inputs is None and said.domain in (None, DEFAULT_DOMAIN)
-    unsaid = (said.preset, said.scale, said.mean, said.std) == (None,) * 4
-    if as_usual and unsaid:
+    if as_usual and not said.says_values:
         yield (
             "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
             "--std, or --preset, where the models were trained on something else"

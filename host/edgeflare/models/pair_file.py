@@ -100,6 +100,11 @@ class Settings:
                     + " or ".join(map(repr, choices))
                 )
 
+    @property
+    def says_values(self) -> bool:
+        """Whether they say what values pixels are given to the models as."""
+        return (self.preset, self.scale, self.mean, self.std) != (None,) * 4
+
     def over(self, base: Settings) -> Settings:
         """Return these settings, and those of `base` where these say nothing.
 

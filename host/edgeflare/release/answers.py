@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from statistics import fmean
 from time import monotonic
 from typing import Any, Final, overload
 
@@ -20,7 +19,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import Input
 from edgeflare.core.query import Arm, EvaluatedQuery
 from edgeflare.core.seeds import SeedChoice
-from edgeflare.core.truths import is_right, truth_distance
+from edgeflare.core.truths import is_right, mean_distances
 from edgeflare.pages.answers.answer_forms import RecordedAnswer, recorded_views
 from edgeflare.release.class_losses import class_losses
 from edgeflare.release.figures.data import DataFigures
@@ -273,16 +272,13 @@ def decision_figures(answers: Answers) -> DecisionFigures:
     """Return how the device decides beside the other arms."""
     opened, goal = answers.opened, answers.goal
     outcomes, truths = [query.outcome for query in answers.evaluated], answers.truths()
-    first, device = (answers.of(arm) for arm in goal.compared)
+    by_arm = {arm: answers.of(arm) for arm in opened.panel.arms}
+    first, device = (by_arm[arm] for arm in goal.compared)
     labelled, right = right_by_arm(outcomes, truths)
     changed = [at for at in range(len(outcomes)) if first[at].differs(device[at])]
     harmed = harmed_inputs(first, device, truths)
-    twin = answers.of(Arm.TWIN)
-    by_kernels = [
-        at
-        for at in range(len(outcomes))
-        if twin[at].differs(device[at]) and not twin[at].differs_by_tie(device[at])
-    ]
+    twin = by_arm[Arm.TWIN]
+    by_kernels = [at for at in range(len(outcomes)) if twin[at].differs_strictly(device[at])]
     by_file = None
     if answers.reference is Arm.ORIGINAL:
         by_file = changes_between(first, twin, truths)
@@ -299,7 +295,7 @@ def decision_figures(answers: Answers) -> DecisionFigures:
         changes=changes_between(first, device, truths),
         by_file=by_file,
         measure=measure,
-        distance=_distances(answers, truths) if measure else {},
+        distance=mean_distances(by_arm, truths) if measure else {},
         pooled_measure=first[0].pooled_measure if pooled else "",
         pooled=pooled,
         losses=_losses(answers, harmed, truths),
@@ -366,12 +362,6 @@ def _failed(answers: Answers, non_finite: Mapping[Arm, set[int]]) -> dict[Arm, d
         for arm in answers.opened.panel.arms
     }
     return {arm: dict(kinds) for arm, kinds in counts.items() if kinds}
-
-
-def _distances(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, float]:
-    each = {arm: map(truth_distance, answers.of(arm), truths) for arm in answers.opened.panel.arms}
-    known = {arm: [values for values in some if values is not None] for arm, some in each.items()}
-    return {arm: fmean(some) for arm, some in known.items() if some}
 
 
 def _pooled(answers: Answers, truths: Sequence[Answer | None]) -> dict[Arm, float]:

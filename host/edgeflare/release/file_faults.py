@@ -24,7 +24,6 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph, GraphTensor
-from edgeflare.python_callable import is_callable
 from edgeflare.release.figures.file import FileFault, FileFigures
 
 _COPYING: Final = frozenset(
@@ -46,7 +45,7 @@ its real values are handed on here: the zero points of a state are often one ste
 
 def file_figures(pair: Pair) -> FileFigures:
     """Return what the files of an opened pair say."""
-    file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    file = pair.original_file
     unread = unread_by_model(pair)
     shared = set(unread.get("original", ())) & set(unread.get("compressed model", ()))
     # Without an original nobody knows whether it should be read.

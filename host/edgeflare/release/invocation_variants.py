@@ -201,7 +201,7 @@ def _compared(
         at for at in both if before.raw.outputs[at].tobytes() != now.raw.outputs[at].tobytes()
     ]
     pairs = list(zip(before.answers, now.answers, strict=True))
-    changed = [at for at in others if pairs and _differ(*pairs[at])]
+    changed = [at for at in others if pairs and pairs[at][0].differs_strictly(pairs[at][1])]
     return InvocationVariant(
         kind=kind,
         size=size,
@@ -211,10 +211,6 @@ def _compared(
         changed=len(changed) if pairs else None,
         snr_db=min(_decibels(before, now, both), default=None),
     )
-
-
-def _differ(one: Answer, other: Answer) -> bool:
-    return one.differs(other) and not one.differs_by_tie(other)
 
 
 def _decibels(before: ReadOutputs, now: ReadOutputs, places: Sequence[int]) -> Iterator[float]:

@@ -32,7 +32,6 @@ from edgeflare.models.shape_folding import with_shapes_folded
 from edgeflare.models.tflite import open_tflite
 from edgeflare.outside_text import json_value
 from edgeflare.pages.facts import PLACES
-from edgeflare.python_callable import is_callable
 from edgeflare.record.atomic_file import write_atomically
 from edgeflare.record.json_file import json_bytes
 from edgeflare.record.json_types import plain_json
@@ -323,7 +322,7 @@ def _run(past: PastRun) -> dict[str, object]:
 
 def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, object]:
     """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
-    file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    file = pair.original_file
     runs = file is not None and file.suffix == ".tflite"
     return {
         "model": "original.tflite" if runs else None,

@@ -206,7 +206,7 @@ class _Models:
             read_only(twin),
             original_label=int(original.argmax()),
             compressed_label=int(twin.argmax()),
-            deviates=exact.differs(got) and not exact.differs_by_tie(got),
+            deviates=exact.differs_strictly(got),
         )
 
 

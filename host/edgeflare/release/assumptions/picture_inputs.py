@@ -39,7 +39,7 @@ def assumed_pictures(graph: Graph, tensor: GraphTensor, given: Settings) -> Assu
     if given.resize is None:
         resize = "stretch"
         notes.append("pictures of another size are stretched to the model's (--resize)")
-    if (given.preset, given.scale, given.mean, given.std) == (None,) * 4:
+    if not given.says_values:
         preset, why, known = _preset(graph, tensor)
         notes.append(f'pixels are prepared as by the preset "{preset}" (--preset): {why}')
         guessed = "" if known else notes[-1]

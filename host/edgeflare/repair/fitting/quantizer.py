@@ -302,9 +302,7 @@ def _failure(answers: Sequence[Answer], name: str) -> str | None:
 
 def _disagreement(first: Sequence[Answer], answers: Sequence[Answer], name: str) -> str | None:
     pairs = list(zip(first, answers, strict=True))
-    differing = sum(
-        answer.differs(other) and not answer.differs_by_tie(other) for answer, other in pairs
-    )
+    differing = sum(answer.differs_strictly(other) for answer, other in pairs)
     if differing <= _MOST_DIFFERING * len(pairs):
         return None
     return (
