@@ -325,6 +325,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
     shown = " ".join(said.out.split())
     assert f"To blame: {found['residual']['blamed']}." in shown
+    assert "precision-search 20/20" in said.err  # 4 blocks, each alone and in 4 steps of the path
     assert f"Pareto front of score, time and bytes: {', '.join(found['front'])}." in shown
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.input_space import EIGHT_BIT, Input, InputSpace
 
-SPEECH = InputSpace("int16", -32768, 32767, cell_axes=1, level=128.0)
+SPEECH = InputSpace("int16", -32768, 32767, cell_axes=1, level=2.0)
 TABLE = InputSpace("float32", -4.0, 4.0, cell_axes=1, level=0.05)
 OF_EACH_DTYPE = pytest.mark.parametrize(
     "space", [EIGHT_BIT, SPEECH, TABLE], ids=lambda one: one.dtype

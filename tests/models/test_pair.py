@@ -198,7 +198,7 @@ def test_the_fingerprint_follows_what_decides_the_answers(folder: Path, tmp_path
 
     others = [Settings(scale=254.0), Settings(outputs="logits"), Settings(channels="bgr")]
     others.append(Settings(original=str(moved / "compressed.tflite")))
-    others.append(Settings(original="json:dumps"))
+    others += [Settings(original="json:dumps"), Settings(original="json:loads")]
     prints = [load_pair(moved, other).fingerprint() for other in others]
     for name in ("original.tflite", "compressed.tflite", "seeds.npz"):
         with (moved / name).open("ab") as file:
@@ -214,7 +214,9 @@ def test_paths_are_written_relative_where_they_lie_below_the_folder(
     monkeypatch.chdir(folder)
     given = Settings(original="../models/o.tflite", compressed="~c.tflite", seeds="seeds/a.npz")
     pair = load_pair(None, given)
-    write(folder, pair_toml(pair, Path("."), "cats", pair.compressed))
+    text = pair_toml(pair, Path("."), "kätzchen", pair.compressed)
+    assert 'name = "kätzchen"' in text
+    write(folder, text)
     moved = folder.rename(folder.with_name("moved"))
     read = read_settings(moved / "pair.toml")
     assert read.seeds == str(moved / "seeds/a.npz")

@@ -310,6 +310,7 @@ def test_a_comment_of_a_pgm_may_be_long() -> None:
     pixels = decode_image(np.frombuffer(head + bytes(32), np.uint8), cv2.IMREAD_GRAYSCALE)
     assert pixels is not None
     assert pixels.shape == (4, 8)
+    assert claimed_pixels(head) == 4 * 8
 
 
 @pytest.mark.parametrize("number", range(20))
