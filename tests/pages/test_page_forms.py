@@ -124,6 +124,15 @@ def test_a_long_cell_is_cut_where_there_is_little_room() -> None:
     assert [form(page_of(table)).count("word") for form in forms] == [4, 80, 100]
 
 
+def test_cells_stand_below_their_headings() -> None:
+    cells: list[str | TableCell] = [TableCell("on", "a device"), "7", TableCell("8", below="5–9")]
+    table = Table(title="", header=("", "on", "n", "m"), rows=[("a", *cells)], numbers_from=2)
+    page = well_formed(html_page(page_of(table)))
+    columns = zip(page.all("th")[:3], page.all("td")[1:], strict=True)
+    right = [["n" in str(one.get("class", "")).split() for one in column] for column in columns]
+    assert right == [[False, False], [True, True], [True, True]]
+
+
 def test_a_browser_shows_what_is_drawn_once() -> None:
     drawn: list[str] = []
 

@@ -102,7 +102,7 @@ def test_all_parts_are_in_it(document: SurveyDocument, directory: RunDirectory) 
     for table in (document.by_condition, document.by_severity, document.by_group):
         for one in table.slices:
             assert f"{one.name} {interval(one.deviation)}" in parsed.text
-    titles = [str(cell["title"]) for cell in parsed.all("td") if cell.get("class") == "cell heat"]
+    titles = [str(cell["title"]) for cell in parsed.all("td") if cell.get("class") == "cell heat n"]
     cells = document.by_cell.slices
     assert len(titles) == len(cells) == 7
     for one, title in zip(cells, titles, strict=True):

@@ -34,7 +34,7 @@ def rendered(document: ConformDocument) -> Parsed:
 def marks(page: Parsed) -> dict[str, str]:
     """The marks of the map's cells, by their titles."""
     cells = [one for one in page.all("td") if str(one.get("class", "")).startswith("cell ")]
-    return {str(one["title"]): str(one["class"]).removeprefix("cell ") for one in cells}
+    return {str(one["title"]): str(one["class"]).split()[1] for one in cells}
 
 
 def test_all_parts_are_in_it() -> None:

@@ -154,17 +154,18 @@ def _in_full(document: ConformDocument) -> Iterator[Section]:
     yield Section(id="map", title="Operators and types", words=_MAP, blocks=[tried], brief=False)
     refused = Table(
         title="",
-        header=("operator", "type", "models", "always", "the runtime's message"),
+        header=("operator", "type", "always", "the runtime's message", "models"),
         rows=[
             (
                 models.operator,
                 models.type,
-                f"{models.models}",
                 "yes" if models.always else "no",
                 models.message,
+                f"{models.models:,}",
             )
             for models in document.refused
         ],
+        numbers_from=4,
     )
     yield Section(id="refused", title="What is refused", blocks=[refused], brief=False)
     host = document.host
