@@ -14,15 +14,15 @@ from constructed_surveys import constructed_facts, drawn_sample, with_distances
 from edgeflare.statistics.sequential_test import LimitEvidence
 from edgeflare.survey.gates.gate_judgement import limit_evidence
 from edgeflare.survey.items.survey_facts import Fact, Sample
-from edgeflare.survey.rates import rate_interval
+from edgeflare.survey.rates import pooling
+from edgeflare.survey.rates.pooling import PERMUTATIONS, pooling_p_value
 from edgeflare.survey.rates.rate_interval import (
-    PERMUTATIONS,
     FieldInterval,
     Limits,
+    Rate,
+    SlicedFact,
     field_interval,
     mean_distance,
-    pooled_rate,
-    pooling_p_value,
     rate,
 )
 from survey_populations import MakePopulation, Population, with_good_twin, with_useless_twin
@@ -37,6 +37,11 @@ for_both_twins = pytest.mark.parametrize("twin", [with_good_twin, with_useless_t
 
 def all_asked(items: int) -> Sample:
     return Sample(np.zeros(items, np.int64), np.ones(items, bool))
+
+
+def pooled_rate(fact: Fact, sample: Sample, chosen: NDArray[np.bool_]) -> Rate:
+    slices = np.where(chosen, 0, -1)
+    return SlicedFact.of(fact, sample, slices, 1).pooled_rate(0, 0.95)
 
 
 def covered(held: int) -> bool:
@@ -146,13 +151,14 @@ def _pooling_p(surprised: NDArray[np.bool_], seed: int = 0, first: int = POOLED 
     sample = Sample(np.arange(POOLED) % 3, np.ones(POOLED, bool))
     fact = Fact(np.zeros(POOLED, bool), surprised)
     slices = np.where(np.arange(POOLED) < first, 0, 1 + np.arange(POOLED) % 9)
+    slices *= 10**17  # the number of a class may be as large as 64 bits hold
     return pooling_p_value(fact, sample, slices, np.random.default_rng(seed))
 
 
 def test_slices_that_do_not_differ_have_p_values_of_all_sizes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rate_interval, "PERMUTATIONS", 99)
+    monkeypatch.setattr(pooling, "PERMUTATIONS", 99)
     rng = np.random.default_rng(1)
     values = [_pooling_p(rng.random(POOLED) < 0.05, seed) for seed in range(30)]
     assert 0.25 < np.mean(values) < 0.75

@@ -226,6 +226,22 @@ def test_what_a_device_harms_the_other_way_round_is_helped(
     assert now.harmed.seen == before.helped.seen
 
 
+def test_nobody_is_harmed_where_the_original_is_wrong(facts: SurveyFacts) -> None:
+    """Classes pool what the device says, and of all but the first the original knows nothing."""
+    right = facts.labelled & (facts.classes == 0)
+    device_right = right & (np.arange(facts.items) % 4 > 0)
+    one_sided = replace(facts, original_right=right, twin_right=right, device_right=device_right)
+    sample = drawn_sample(one_sided, 0.3)
+    rates = survey_rates(as_asked(one_sided, sample), sample, 0.95)
+    first, *others = (known(slice_.accuracy) for slice_ in rates.by_class.slices)
+    chosen = items_of(facts, rates.by_class.slices[0]) & facts.labelled
+    assert first.harmed.low < 1.0 - device_right[chosen].mean() < first.harmed.high
+    alone = known(first.harmed.alone)
+    assert alone.low < first.harmed.low < first.harmed.high < alone.high
+    assert {(one.harmed.value, one.harmed.high) for one in others} == {(0.0, 0.0)}
+    assert (first.helped.value, first.helped.high) == (0.0, 0.0)
+
+
 def test_without_an_original_kernels_alone_are_judged(facts: SurveyFacts) -> None:
     rates = whole(without_original(facts))
     one, accuracy = rates.overall, accuracy_of(rates)

@@ -33,7 +33,8 @@ from edgeflare.survey.items.survey_facts import UNCHANGED, Sample, SurveyFacts, 
 from edgeflare.survey.presentation.survey_words import release_sentence
 from edgeflare.survey.rare_events.rare_phase import noted_estimate
 from edgeflare.survey.rates.group_differences import group_differences
-from edgeflare.survey.rates.rate_interval import FieldInterval, field_interval, pooling_p_value
+from edgeflare.survey.rates.pooling import pooling_p_value
+from edgeflare.survey.rates.rate_interval import FieldInterval, field_interval
 from edgeflare.survey.rates.slices import overall_rate, survey_rates, surveyed
 from edgeflare.survey.record.survey_document import (
     AboutSurvey,

@@ -161,7 +161,7 @@ def harmed(facts: SurveyFacts) -> Fact:
     That arm is the original, and the twin where there is none. Items without a label are none.
     """
     right = facts.original_right if facts.has_original else facts.twin_right
-    return Fact(right & ~facts.twin_right, right & facts.asked & ~facts.device_right)
+    return Fact(right & ~facts.twin_right, right & facts.asked & ~facts.device_right, right)
 
 
 def helped(facts: SurveyFacts) -> Fact:
@@ -170,13 +170,16 @@ def helped(facts: SurveyFacts) -> Fact:
     That arm is the original, and the twin where there is none. Items without a label are none.
     """
     right = facts.original_right if facts.has_original else facts.twin_right
-    return Fact(facts.twin_right & ~right, facts.device_right & ~right)
+    possible = facts.labelled & ~right
+    return Fact(facts.twin_right & possible, facts.device_right & possible, possible)
 
 
 def wrong(facts: SurveyFacts) -> Fact:
     """Return where the device decides otherwise than the label says; of labelled items."""
     return Fact(
-        facts.labelled & ~facts.twin_right, facts.labelled & facts.asked & ~facts.device_right
+        facts.labelled & ~facts.twin_right,
+        facts.labelled & facts.asked & ~facts.device_right,
+        facts.labelled,
     )
 
 
@@ -223,11 +226,14 @@ class Fact:
     Attributes:
         foretold: (items,) bool, what the host's arms say.
         seen: (items,) bool, what the device says; where it was not asked the value means nothing.
+        possible: (items,) bool, where the answer may be yes; elsewhere nothing is foretold and
+            nothing seen, whatever the device decides. None for all.
 
     """
 
     foretold: NDArray[np.bool_]
     seen: NDArray[np.bool_]
+    possible: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ inputs, and Wilson's interval is that of as many draws as have this variance (Ko
 1998).
 
 Few of the items of a slice, such as one condition, were asked, so their answers alone leave its
-rate wide open. By `pooled_rate` the slice has in each stratum the surprises that all items of the
-stratum have: as if the device surprised as often under every condition, given what the host
-foretells and the twin's margin (a synthetic estimate, as for small areas). `pooling_p_value` tests
-that.
+rate wide open. By `SlicedFact.pooled_rate` the slice has in each stratum the surprises that all
+items of the stratum have: as if the device surprised as often under every condition, given what the
+host foretells and the twin's margin (a synthetic estimate, as for small areas). `pooling_p_value`
+tests that. What the host knows for certain is not pooled: where the original is wrong, the device
+harms nobody (`Fact.possible`).
 """
 
 from __future__ import annotations
@@ -43,9 +44,6 @@ def rate(
 ) -> Rate:
     """Estimate a rate.
 
-    The limits of the two sums of surprises are combined by the squares of their distances from the
-    estimate (see `difference`).
-
     Args:
         fact: what was foretold and seen.
         sample: items that were asked.
@@ -53,49 +51,184 @@ def rate(
         confidence: confidence of the interval.
 
     """
-    of = np.ones(len(sample.asked), dtype=bool) if chosen is None else chosen
-    items = int(of.sum())
-    asked = of & sample.asked
-    seen = int((fact.seen & asked).sum())
-    if items == 0:
-        return Rate(0.0, 0.0, 1.0, 0, 0, 0)
-    strata = StratumWeights.of(sample)
-    more = _surprises(of & ~fact.foretold, asked & fact.seen, sample, strata, confidence)
-    less = _surprises(of & fact.foretold, asked & ~fact.seen, sample, strata, confidence)
-    foretold = float((of & fact.foretold).sum())
-    total, low, high = (foretold + end for end in difference(more, less))
-    certain = asked & fact.seen
-    least, most = int(certain.sum()), items - int((asked & ~fact.seen).sum())
-    estimate = min(max(total, least), most)
-    low, high = max(low, least), min(high, most)
-    return Rate(
-        estimate / items, min(low, estimate) / items, max(high, estimate) / items,
-        items, int(asked.sum()), seen,
-    )  # fmt: skip
+    slices = np.zeros(len(sample.asked), np.int64)
+    if chosen is not None:
+        slices[~chosen] = -1
+    return SlicedFact.of(fact, sample, slices, 1).rate(0, confidence)
 
 
-def _surprises(
-    where: NDArray[np.bool_],
-    surprised: NDArray[np.bool_],
-    sample: Sample,
-    strata: StratumWeights,
+@dataclass(frozen=True, slots=True)
+class SlicedFact:
+    """How often a fact was foretold and seen in slices of the items, which have no item in common.
+
+    All items are counted once, however many slices there are.
+
+    Attributes:
+        strata: strata that the items were drawn from.
+        items: (slices,) int64, items of each.
+        foretold: (slices,) int64, of them, those of which it is foretold.
+        asked: (slices,) int64, of the items, those that were asked.
+        seen: (slices,) int64, of these, those of which it was seen.
+        possible: (slices, strata, 2) int64, items of which it may be seen, by whether it is
+            foretold: first those of which it is not.
+        told: likewise, of these, those that were asked.
+        surprises: likewise, of these, those that are otherwise than foretold.
+        all_told: (strata, 2) int64, those that were asked, of all items.
+        all_surprises: likewise, of these, the surprises.
+
+    """
+
+    strata: StratumWeights
+    items: NDArray[np.int64]
+    foretold: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    possible: NDArray[np.int64]
+    told: NDArray[np.int64]
+    surprises: NDArray[np.int64]
+    all_told: NDArray[np.int64]
+    all_surprises: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, fact: Fact, sample: Sample, slices: NDArray[np.int64], count: int) -> SlicedFact:
+        """Count a fact.
+
+        Args:
+            fact: what was foretold and seen.
+            sample: items that were asked.
+            slices: (items,) the slice of each, from 0; -1 for items of none.
+            count: how many slices there are.
+
+        """
+        strata = StratumWeights.of(sample)
+        possible = np.ones(len(slices), bool) if fact.possible is None else fact.possible
+        flags = (fact.foretold, possible, sample.asked, fact.seen & sample.asked)
+        kinds = sample.stratum
+        for flag in flags:
+            kinds = 2 * kinds + flag
+        of_each = len(strata.sizes) * 2 ** len(flags)
+        # What is of no slice is counted before the first one.
+        numbers = np.bincount((slices + 1) * of_each + kinds, minlength=(count + 1) * of_each)
+        every = numbers.reshape(count + 1, -1, 2, 2, 2, 2)  # slice, stratum, and the flags
+        known = every[:, :, :, 1, 1]  # possible, and asked
+        surprises = np.stack((known[:, :, 0, 1], known[:, :, 1, 0]), axis=-1)
+        told = known.sum(axis=-1)
+        each = every[1:]
+        return cls(
+            strata=strata,
+            items=each.sum(axis=(1, 2, 3, 4, 5)),
+            foretold=each[:, :, 1].sum(axis=(1, 2, 3, 4)),
+            asked=each[:, :, :, :, 1].sum(axis=(1, 2, 3, 4)),
+            seen=each[..., 1].sum(axis=(1, 2, 3, 4)),
+            possible=each[:, :, :, 1].sum(axis=(3, 4)),
+            told=told[1:],
+            surprises=surprises[1:],
+            all_told=told.sum(axis=0),
+            all_surprises=surprises.sum(axis=0),
+        )
+
+    def rate(self, at: int, confidence: float) -> Rate:
+        """Return the rate of a slice, from the answers to its own items alone.
+
+        The limits of the two sums of surprises are combined by the squares of their distances from
+        the estimate (see `difference`).
+
+        Args:
+            at: number of the slice.
+            confidence: confidence of the interval.
+
+        """
+        items, seen = int(self.items[at]), int(self.seen[at])
+        if items == 0:
+            return Rate(0.0, 0.0, 1.0, 0, 0, 0)
+        more, less = (
+            count_limits(
+                items=self.possible[at, :, foretold],
+                asked=self.told[at, :, foretold],
+                hits=self.surprises[at, :, foretold],
+                drawn=self.strata.asked,
+                weight=self.strata.weight,
+                unasked=self.strata.unasked,
+                confidence=confidence,
+            )
+            for foretold in (0, 1)
+        )
+        foretold = float(self.foretold[at])
+        total, low, high = (foretold + end for end in difference(more, less))
+        most = seen + int((self.possible[at] - self.told[at]).sum())
+        estimate = min(max(total, seen), most)
+        low, high = max(low, seen), min(high, most)
+        return Rate(
+            estimate / items, min(low, estimate) / items, max(high, estimate) / items,
+            items, int(self.asked[at]), seen,
+        )  # fmt: skip
+
+    def pooled_rate(self, at: int, confidence: float) -> Rate:
+        """Return the rate of a slice, with the one from its own answers beside it.
+
+        Args:
+            at: number of the slice.
+            confidence: confidence of both intervals.
+
+        """
+        alone = self.rate(at, confidence)
+        beside = Limits(alone.value, alone.low, alone.high)
+        if alone.items == 0:
+            return replace(alone, alone=beside)
+        untold = self.possible[at] - self.told[at]
+        known = alone.seen + int(untold[:, 1].sum())
+        more, less = (
+            _expected_surprises(
+                untold[:, foretold],
+                self.all_told[:, foretold],
+                self.all_surprises[:, foretold],
+                confidence,
+            )
+            for foretold in (0, 1)
+        )
+        total, low, high = (known + end for end in difference(more, less))
+        most = alone.seen + int(untold.sum())
+        return Rate(
+            value=total / alone.items,
+            low=max(low, alone.seen) / alone.items,
+            high=min(high, most) / alone.items,
+            items=alone.items,
+            asked=alone.asked,
+            seen=alone.seen,
+            alone=beside,
+        )
+
+
+def _expected_surprises(
+    untold: NDArray[np.int64],
+    told: NDArray[np.int64],
+    surprises: NDArray[np.int64],
     confidence: float,
 ) -> CountLimits:
-    """Return how many surprises there are among the items of one prediction, with limits."""
-    count = len(strata.sizes)
+    """Return the surprises among items of one prediction, none of which was asked.
 
-    def by_stratum(items: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return np.bincount(sample.stratum[items], minlength=count)
+    Args:
+        untold: (strata,) these items.
+        told: (strata,) items of the same prediction that were asked, of whatever slice.
+        surprises: (strata,) of them, the surprises.
+        confidence: confidence of the interval.
 
-    return count_limits(
-        items=by_stratum(where),
-        asked=by_stratum(where & sample.asked),
-        hits=by_stratum(where & surprised),
-        drawn=strata.asked,
-        weight=strata.weight,
-        unasked=strata.unasked,
-        confidence=confidence,
-    )
+    """
+    count = int(untold.sum())
+    if not count:
+        return CountLimits(0.0, 0.0, 0.0)
+    # Each surprise that was seen stands for so many of the items that were not asked.
+    weight = untold / np.maximum(told, 1)
+    found = float((weight * surprises).sum())
+    spread = 1.0 - (surprises + 0.5) / (told + 1.0)
+    # How often a stratum surprises is not known, and given that, how often these items do.
+    variance = float(((weight**2 + weight) * surprises * spread).sum())
+    heaviest = float(weight.max())
+    more = (found + heaviest, variance + heaviest**2 + heaviest)
+    low, high = gamma_limits((found, variance), more, confidence)
+    # What is bounded is a whole number of items, which may be none where less than one is expected.
+    low, high = min(floor(low), found), max(high, found)
+    return CountLimits(min(found, count), min(low, count), min(high, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +322,13 @@ def mean_distance(
     weights = strata.weight[sample.stratum[known]]
     differences = seen[known] - foretold[known]
     correction = float(np.average(differences, weights=weights))
-    residuals = np.zeros(len(sample.asked))
-    residuals[known] = differences - correction
-    variance = 0.0
-    for stratum in touched[asked[touched] < sizes[touched]]:
-        size, of = int(sizes[stratum]), int(asked[stratum])
-        among = residuals[sample.asked & (sample.stratum == stratum)]
-        variance += size * (size - of) / of * float(among.var(ddof=1))
+    # Of the items asked in a stratum, those that are not chosen have a residual of 0.
+    residuals, of = differences - correction, sample.stratum[known]
+    sums, squares = (np.bincount(of, values, len(sizes)) for values in (residuals, residuals**2))
+    partly = touched[asked[touched] < sizes[touched]]
+    size, drawn = sizes[partly], asked[partly]
+    within = (squares[partly] - sums[partly] ** 2 / drawn) / (drawn - 1)
+    variance = float((size * (size - drawn) / drawn * np.maximum(within, 0.0)).sum())
     estimate = float(foretold[chosen].mean()) + correction
     half = normal_deviate(confidence) * float(np.sqrt(variance) / weights.sum())
     return SignedEstimate(estimate, estimate - half, estimate + half)
@@ -239,105 +372,3 @@ class SignedEstimate:
     value: float
     low: float
     high: float
-
-
-PERMUTATIONS = 499
-"""Permutations of the surprises: enough for a p-value of 1 in 500."""
-
-
-def pooled_rate(
-    fact: Fact, sample: Sample, chosen: NDArray[np.bool_], confidence: float = 0.95
-) -> Rate:
-    """Return the rate of a slice, with the one from its own answers beside it.
-
-    Args:
-        fact: what was foretold and seen.
-        sample: items that were asked.
-        chosen: (items,) bool, the items of the slice.
-        confidence: confidence of both intervals.
-
-    """
-    alone = rate(fact, sample, chosen, confidence)
-    if alone.items == 0:
-        return replace(alone, alone=Limits(alone.value, alone.low, alone.high))
-    open_items = chosen & ~sample.asked
-    known = alone.seen + int((open_items & fact.foretold).sum())
-    more = _expected_surprises(fact, sample, open_items & ~fact.foretold, confidence)
-    less = _expected_surprises(fact, sample, open_items & fact.foretold, confidence)
-    total, low, high = (known + end for end in difference(more, less))
-    most = alone.seen + int(open_items.sum())
-    return Rate(
-        value=total / alone.items,
-        low=max(low, alone.seen) / alone.items,
-        high=min(high, most) / alone.items,
-        items=alone.items,
-        asked=alone.asked,
-        seen=alone.seen,
-        alone=Limits(alone.value, alone.low, alone.high),
-    )
-
-
-def pooling_p_value(
-    fact: Fact, sample: Sample, slices: NDArray[np.int64], rng: np.random.Generator
-) -> float:
-    """Return the probability of slices that differ as much, if surprises do not depend on them.
-
-    The surprises are shuffled among the items asked of each stratum and prediction. What is
-    compared is the sum over the slices of (surprises − expected)² / expected.
-
-    Args:
-        fact: what was foretold and seen.
-        sample: items that were asked.
-        slices: (items,) the slice of each, from 0; of items with −1 nothing is looked at.
-        rng: generator of all random draws.
-
-    """
-    asked = sample.asked & (slices >= 0)
-    if not asked.any():
-        return 1.0
-    surprised = (fact.seen != fact.foretold)[asked].astype(np.float64)
-    if not surprised.any():
-        return 1.0
-    kinds = (2 * sample.stratum + fact.foretold)[asked]
-    of, count = slices[asked], int(slices.max()) + 1
-    rates = np.bincount(kinds, weights=surprised) / np.maximum(np.bincount(kinds), 1)
-    expected = np.bincount(of, weights=rates[kinds], minlength=count)
-    on = expected > 0.0
-
-    def unevenness(values: NDArray[np.float64]) -> float:
-        seen = np.bincount(of, weights=values, minlength=count)
-        return float(((seen[on] - expected[on]) ** 2 / expected[on]).sum())
-
-    order = np.argsort(kinds, kind="stable")
-    found, as_uneven = unevenness(surprised), 0
-    for _ in range(PERMUTATIONS):
-        shuffled = np.empty_like(surprised)
-        shuffled[order] = surprised[np.argsort(kinds + rng.random(len(kinds)))]
-        as_uneven += unevenness(shuffled) >= found
-    return (1 + as_uneven) / (1 + PERMUTATIONS)
-
-
-def _expected_surprises(
-    fact: Fact, sample: Sample, where: NDArray[np.bool_], confidence: float
-) -> CountLimits:
-    """Return the surprises among items of one prediction, none of which was asked."""
-    open_items = int(where.sum())
-    if not open_items:
-        return CountLimits(0.0, 0.0, 0.0)
-    strata = int(sample.stratum.max()) + 1
-    like = fact.foretold == bool(fact.foretold[where][0])
-    asked = np.bincount(sample.stratum[like & sample.asked], minlength=strata)
-    surprised = like & sample.asked & (fact.seen != fact.foretold)
-    hits = np.bincount(sample.stratum[surprised], minlength=strata)
-    # Each surprise that was seen stands for so many of the items that were not asked.
-    weight = np.bincount(sample.stratum[where], minlength=strata) / np.maximum(asked, 1)
-    count = float((weight * hits).sum())
-    spread = 1.0 - (hits + 0.5) / (asked + 1.0)
-    # How often a stratum surprises is not known, and given that, how often these items do.
-    variance = float(((weight**2 + weight) * hits * spread).sum())
-    heaviest = float(weight.max())
-    more = (count + heaviest, variance + heaviest**2 + heaviest)
-    low, high = gamma_limits((count, variance), more, confidence)
-    # What is bounded is a whole number of items, which may be none where less than one is expected.
-    low, high = min(floor(low), count), max(high, count)
-    return CountLimits(min(count, open_items), min(low, open_items), min(high, open_items))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from edgeflare.survey.items.survey_facts import (
     Fact,
     Flags,
     Floats,
+    Numbers,
     Sample,
     SurveyFacts,
     deviation,
@@ -25,11 +26,21 @@ from edgeflare.survey.items.survey_facts import (
     kernel,
     kernel_strict,
 )
+from edgeflare.survey.rates.divisions import (
+    Division,
+    SliceName,
+    divided_by_cell,
+    divided_by_class,
+    divided_by_condition,
+    divided_by_device,
+    divided_by_group,
+    divided_by_severity,
+)
 from edgeflare.survey.rates.rate_interval import (
     Rate,
     SignedEstimate,
+    SlicedFact,
     mean_distance,
-    pooled_rate,
     rate,
 )
 
@@ -197,19 +208,6 @@ class SurveyRates:
     by_device: SliceTable
 
 
-@dataclass(frozen=True, slots=True)
-class _SlicedItems:
-    """Items, and what the slice of them is called."""
-
-    chosen: Flags
-    name: str
-    condition: str | None = None
-    severity: int | None = None
-    label: int | None = None
-    group: str | None = None
-    device: str | None = None
-
-
 def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> SurveyRates:
     """Return the rates of a survey.
 
@@ -222,23 +220,26 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
     """
     overall = surveyed(facts)
 
-    def table(parts: Iterator[_SlicedItems], estimate: _Estimate = pooled_rate) -> SliceTable:
-        some = tuple(parts)
-        each = simultaneous(confidence, len(some))
-        slices = (_slice(facts, sample, items, estimate, each) for items in some)
-        return SliceTable(each, tuple(slices))
+    def table(division: Division, estimate: _Estimate = SlicedFact.pooled_rate) -> SliceTable:
+        each = simultaneous(confidence, len(division.names))
+        return SliceTable(each, tuple(_slices(facts, sample, division, estimate, each)))
 
-    everything = _SlicedItems(overall, "over all")
+    def alone(chosen: Flags, name: SliceName) -> SurveySlice:
+        division = Division(np.where(chosen, 0, -1), (name,))
+        (one,) = _slices(facts, sample, division, SlicedFact.pooled_rate, confidence)
+        return one
+
+    cells = divided_by_cell(facts)
     return SurveyRates(
-        overall=_slice(facts, sample, everything, rate, confidence),
-        unchanged=_slice(facts, sample, next(_cells(facts)), pooled_rate, confidence),
-        by_condition=table(_conditions(facts)),
-        by_severity=table(_severities(facts)),
-        by_cell=table(_cells(facts)),
-        by_class=table(_classes(facts, overall)),
+        overall=alone(overall, SliceName("over all")),
+        unchanged=alone(facts.cell == 0, cells.names[0]),
+        by_condition=table(divided_by_condition(facts)),
+        by_severity=table(divided_by_severity(facts)),
+        by_cell=table(cells),
+        by_class=table(divided_by_class(facts, overall)),
         # Whether these differ is the question, so what they have in common is not assumed.
-        by_group=table(_groups(facts, overall), rate),
-        by_device=table(_devices(facts, overall), rate),
+        by_group=table(divided_by_group(facts, overall), SlicedFact.rate),
+        by_device=table(divided_by_device(facts, overall), SlicedFact.rate),
     )
 
 
@@ -249,8 +250,8 @@ def overall_rate(facts: SurveyFacts, sample: Sample, confidence: float) -> Rate:
 
 def cell_rates(facts: SurveyFacts, sample: Sample) -> NDArray[np.float64]:
     """Return the estimated rate of deviations in each cell: (cells,)."""
-    fact, cell = headline(facts), facts.cell
-    return np.array([rate(fact, sample, cell == at).value for at in range(len(facts.cells))])
+    found = SlicedFact.of(headline(facts), sample, facts.cell, len(facts.cells))
+    return np.array([found.rate(at, 0.95).value for at in range(len(facts.cells))])
 
 
 def surveyed(facts: SurveyFacts) -> Flags:
@@ -269,120 +270,107 @@ def items_by_condition(facts: SurveyFacts) -> Iterator[tuple[str, Flags]]:
 
 
 def right_fact(facts: SurveyFacts) -> Fact:
-    """Return the right decisions of the device, foretold by the twin's."""
-    return Fact(facts.twin_right, facts.device_right)
+    """Return the right decisions of the device, foretold by the twin's; of labelled items."""
+    return Fact(facts.twin_right, facts.device_right, facts.labelled)
 
 
-def _conditions(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    for name, chosen in items_by_condition(facts):
-        yield _SlicedItems(chosen, name, condition=name)
+_Estimate = Callable[[SlicedFact, int, float], Rate]
+"""`SlicedFact.rate`, or `SlicedFact.pooled_rate`."""
 
 
-def _severities(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    for severity in sorted({cell.severity for cell in facts.cells[1:]}):
-        cells = [at for at, cell in enumerate(facts.cells) if at and cell.severity == severity]
-        chosen = np.isin(facts.cell, cells)
-        yield _SlicedItems(chosen, f"severity {severity}", severity=severity)
-
-
-def _cells(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    for at, cell in enumerate(facts.cells):
-        name = f"{cell.condition} {cell.severity}" if at else cell.condition
-        yield _SlicedItems(facts.cell == at, name, condition=cell.condition, severity=cell.severity)
-
-
-def _classes(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
-    for label in np.unique(facts.classes[facts.classes >= 0]).tolist():
-        yield _SlicedItems(among & (facts.classes == label), f"class {label}", label=label)
-
-
-def _groups(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
-    for at, name in enumerate(facts.group_names):
-        chosen = among & (facts.groups == at)
-        if chosen.any():
-            yield _SlicedItems(chosen, name, group=name)
-
-
-def _devices(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
-    """Yield the part of each of several devices; one device has all."""
-    if len(facts.devices) > 1:
-        given = facts.device
-        for at, name in enumerate(facts.devices[: facts.inputs]):
-            yield _SlicedItems(among & (given == at), name, device=name)
-
-
-_Estimate = Callable[[Fact, Sample, Flags, float], Rate]
-"""`rate`, or `pooled_rate`."""
-
-
-def _slice(
+def _slices(
     facts: SurveyFacts,
     sample: Sample,
-    part: _SlicedItems,
+    division: Division,
     estimate: _Estimate,
     confidence: float,
-) -> SurveySlice:
-    """Return the rates of a part of the items, which has some.
+) -> Iterator[SurveySlice]:
+    """Yield the rates of each slice of a division.
 
     All that is surveyed has one figure and one interval, whichever table it is a part of.
     """
-    if np.array_equal(part.chosen, surveyed(facts)):
-        estimate = rate
+    of, count = division.of, len(division.names)
+    whole = count == 1 and np.array_equal(of == 0, surveyed(facts))
+    estimated = SlicedFact.rate if whole else estimate
 
-    def of(measure: Callable[[SurveyFacts], Fact]) -> Rate:
-        return estimate(measure(facts), sample, part.chosen, confidence)
+    def rates(measure: Callable[[SurveyFacts], Fact]) -> list[Rate]:
+        found = SlicedFact.of(measure(facts), sample, of, count)
+        return [estimated(found, at, confidence) for at in range(count)]
 
-    one = SurveySlice(
-        *(part.name, part.condition, part.severity, part.label, part.group, part.device),
-        items=int(part.chosen.sum()),
-        asked=int((part.chosen & sample.asked).sum()),
-        deviation=None,
-        deviation_strict=None,
-        kernel=of(kernel),
-        kernel_strict=of(kernel_strict),
-        failed=of(failure),
-        compression=None,
-        compression_strict=None,
-        accuracy=_accuracy(facts, sample, part.chosen, estimate, confidence),
-        distance=_distance(facts, sample, part.chosen, confidence),
+    measures = [kernel, kernel_strict, failure]
+    measures += [deviation, deviation_strict] if facts.has_original else []
+    by_measure = {measure: rates(measure) for measure in measures}
+    shares = {}
+    if facts.has_original:
+        shares = {
+            deviation: _shares(facts.compression, of, count),
+            deviation_strict: _shares(deviation_strict(facts).foretold, of, count),
+        }
+    accuracies = _accuracies(facts, sample, division, estimated, confidence)
+    for at, name in enumerate(division.names):
+        rate_of = {measure: found[at] for measure, found in by_measure.items()}
+        share_of = {measure: found[at] for measure, found in shares.items()}
+        yield SurveySlice(
+            *(name.name, name.condition, name.severity, name.label, name.group, name.device),
+            items=rate_of[kernel].items,
+            asked=rate_of[kernel].asked,
+            deviation=rate_of.get(deviation),
+            deviation_strict=rate_of.get(deviation_strict),
+            kernel=rate_of[kernel],
+            kernel_strict=rate_of[kernel_strict],
+            failed=rate_of[failure],
+            compression=share_of.get(deviation),
+            compression_strict=share_of.get(deviation_strict),
+            accuracy=accuracies[at],
+            distance=_distance(facts, sample, of, at, confidence),
+        )
+
+
+def _accuracies(
+    facts: SurveyFacts,
+    sample: Sample,
+    division: Division,
+    estimate: _Estimate,
+    confidence: float,
+) -> list[ArmAccuracy | None]:
+    """Return how often each arm is right in each slice; None where no label is known."""
+    of, count = np.where(facts.labelled, division.of, -1), len(division.names)
+    device, lost, gained = (
+        SlicedFact.of(fact(facts), sample, of, count) for fact in (right_fact, harmed, helped)
     )
-    if not facts.has_original:
-        return one
-    return replace(
-        one,
-        deviation=of(deviation),
-        deviation_strict=of(deviation_strict),
-        compression=_share(facts.compression, part.chosen),
-        compression_strict=_share(deviation_strict(facts).foretold, part.chosen),
-    )
+    original = _shares(facts.original_right, of, count)
+    twin = _shares(facts.twin_right, of, count)
 
+    def accuracy(at: int) -> ArmAccuracy | None:
+        if (twin_right := twin[at]) is None:
+            return None
+        right = estimate(device, at, confidence)
+        before = original[at] if facts.has_original else None
+        drop = None
+        if before is not None:
+            ends = (right.value, right.high, right.low)
+            drop = SignedEstimate(*(before.share - value for value in ends))
+        return ArmAccuracy(
+            original=before,
+            twin=twin_right,
+            device=right,
+            drop=drop,
+            harmed=estimate(lost, at, confidence),
+            helped=estimate(gained, at, confidence),
+            distance=_truth_distance(facts, sample, of, at, confidence),
+        )
 
-def _accuracy(
-    facts: SurveyFacts, sample: Sample, chosen: Flags, estimate: _Estimate, confidence: float
-) -> ArmAccuracy | None:
-    labelled = chosen & facts.labelled
-    if not labelled.any():
-        return None
-    # Items without a label are never surprising, so they must not be pooled with the others.
-    of = estimate if facts.labelled.all() else rate
-    device = of(right_fact(facts), sample, labelled, confidence)
-    twin = _share(facts.twin_right, labelled)
-    lost, gained = (of(fact(facts), sample, labelled, confidence) for fact in (harmed, helped))
-    far = _truth_distance(facts, sample, labelled, confidence)
-    if not facts.has_original:
-        return ArmAccuracy(None, twin, device, None, lost, gained, far)
-    original = _share(facts.original_right, labelled)
-    drop = (original.share - value for value in (device.value, device.high, device.low))
-    return ArmAccuracy(original, twin, device, SignedEstimate(*drop), lost, gained, far)
+    return [accuracy(at) for at in range(count)]
 
 
 def _truth_distance(
-    facts: SurveyFacts, sample: Sample, chosen: Flags, confidence: float
+    facts: SurveyFacts, sample: Sample, of: Numbers, at: int, confidence: float
 ) -> TruthDistance | None:
     original, twin = facts.original_truth_distance, facts.twin_truth_distance
     device = facts.device_truth_distance
     if original is None or twin is None or device is None:
         return None
+    chosen = of == at
     return TruthDistance(
         _mean(original, chosen),
         _mean(twin, chosen),
@@ -397,10 +385,11 @@ def _mean(values: Floats, chosen: Flags) -> float | None:
 
 
 def _distance(
-    facts: SurveyFacts, sample: Sample, chosen: Flags, confidence: float
+    facts: SurveyFacts, sample: Sample, of: Numbers, at: int, confidence: float
 ) -> ArmDistance | None:
     if facts.device_distance is None:
         return None
+    chosen = of == at
     foretold, twin = np.zeros(facts.items), None
     if facts.has_original and facts.twin_distance is not None:
         foretold = facts.twin_distance
@@ -409,6 +398,10 @@ def _distance(
     return ArmDistance(twin, found)
 
 
-def _share(flags: Flags, chosen: Flags) -> ExactShare:
-    items, count = int(chosen.sum()), int((flags & chosen).sum())
-    return ExactShare(count / items, count, items)
+def _shares(flags: Flags, of: Numbers, count: int) -> list[ExactShare | None]:
+    """Return which share of each slice has a flag; None where it has no items."""
+    numbers = np.bincount(2 * of[of >= 0] + flags[of >= 0], minlength=2 * count).reshape(-1, 2)
+    return [
+        ExactShare(seen / (seen + others), seen, seen + others) if seen + others else None
+        for others, seen in numbers.tolist()
+    ]
