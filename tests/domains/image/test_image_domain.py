@@ -107,6 +107,19 @@ def test_folder_for_models_with_one_and_four_channels(tmp_path: Path) -> None:
     np.testing.assert_array_equal(images[1], np.dstack([IMAGES[2], np.full((8, 10), 255)]))
 
 
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_an_opacity_is_turned_as_the_colours_are(orientation: int, tmp_path: Path) -> None:
+    upright = np.dstack([IMAGES[0], IMAGES[1][..., 0]])
+    kept = upright if orientation < 5 else upright.transpose(1, 0, 2)
+    kept = kept[:, ::-1] if orientation in (2, 3, 7, 8) else kept
+    kept = kept[::-1] if orientation in (3, 4, 6, 7) else kept
+    png = cv2.imencode(".png", kept[..., [2, 1, 0, 3]])[1].tobytes()
+    tag = b"eXIfII*\0" + struct.pack("<IHHHIII", 8, 1, 0x112, 3, 1, orientation, 0)
+    chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
+    (tmp_path / "1.png").write_bytes(png[:33] + chunk + png[33:])
+    np.testing.assert_array_equal(load_image_seeds(tmp_path, (8, 10, 4)).inputs[0], upright)
+
+
 def test_stretching_keeps_the_whole_and_cropping_the_centre(tmp_path: Path) -> None:
     wide = np.zeros((4, 12, 3), np.uint8)
     wide[:, 4:8] = 255

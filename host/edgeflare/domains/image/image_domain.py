@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -332,14 +333,26 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
     encoded = np.frombuffer(_content(file), np.uint8)
     if channels == 1:
         return _imdecode(file, encoded, cv2.IMREAD_GRAYSCALE)[..., None]
-    if channels == 4:
-        image = _imdecode(file, encoded, cv2.IMREAD_UNCHANGED)
-        if image.dtype == np.uint8 and image.shape[2:] == (4,):
-            return image[..., [2, 1, 0, 3]]
     image = _imdecode(file, encoded, cv2.IMREAD_COLOR)[..., ::-1]
     if channels == 3:
         return image
+    whole = _imdecode(file, encoded, cv2.IMREAD_UNCHANGED)
+    if whole.dtype == np.uint8 and whole.shape[2:] == (4,):
+        return _turned_like(image, whole[..., [2, 1, 0, 3]])
     return np.dstack([image, np.full(image.shape[:2], 255, np.uint8)])
+
+
+def _turned_like(colours: NDArray[np.uint8], image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return an RGBA image turned as its colours are.
+
+    OpenCV turns what it decodes as the file's EXIF data say, but for images with an opacity.
+    """
+    for quarters, mirrored in product(range(4), (False, True)):
+        turned = np.rot90(image, quarters)
+        turned = turned[:, ::-1] if mirrored else turned
+        if np.array_equal(turned[..., :3], colours):
+            return turned
+    return image
 
 
 def _content(file: Path) -> bytes:
