@@ -13,17 +13,20 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from edgeflare.core.tensor import Tensor, quantize  # noqa: E402
+from edgeflare.core.tensor import Tensor, quantize, unpack_rows  # noqa: E402
 from edgeflare.models.in_process import open_onnx  # noqa: E402
 from edgeflare.models.model_inputs import ModelInputs  # noqa: E402
 from edgeflare.models.original import open_original  # noqa: E402
 from edgeflare.models.pair import Pair  # noqa: E402
-from edgeflare.models.pair_interface import PairInterface  # noqa: E402
+from edgeflare.models.pair_file import Settings  # noqa: E402
+from edgeflare.models.pair_interface import PairInterface, read_interface  # noqa: E402
+from edgeflare.record.json_types import JsonValue  # noqa: E402
 
 Refusal = Callable[..., str]
 Shape = tuple[int | str | None, ...]
 
 MAKE, FLOAT = onnx.helper, onnx.TensorProto.FLOAT
+REGRESSION: dict[str, Any] = {"name": "regression", "tolerance": 1.0}
 WEIGHTS = np.random.default_rng(1).normal(size=(8 * 9 * 3, 6)).astype(np.float32)
 
 
@@ -63,7 +66,7 @@ def test_symbolic_sizes_are_those_of_the_compressed_model(
 ) -> None:
     nodes = [MAKE.make_node("Sigmoid", ["x"], ["y"])]
     path = written(tmp_path / "any.onnx", nodes, {"x": declared, "y": declared})
-    signature = open_onnx(path, (1, 8, 9, 3)).signature
+    signature = open_onnx(path, {"image": (1, 8, 9, 3)}).signature
     assert signature.input.shape == signature.output.shape == given
 
 
@@ -98,11 +101,44 @@ def test_inputs_and_outputs_are_of_any_type_of_numbers(dtype: str, tmp_path: Pat
     opened.close()
 
 
-def test_several_outputs_and_files_that_are_no_models_are_refused(
-    tmp_path: Path, refusal: Refusal
-) -> None:
-    message = refusal(open_onnx, classifier(tmp_path / "two.onnx", (1, 8, 9, 3), outputs=2))
-    assert "two.onnx has 2 outputs ('scores', 'probabilities')" in message
+def test_all_outputs_of_an_original_can_be_read(tmp_path: Path) -> None:
+    model = open_onnx(classifier(tmp_path / "two.onnx", ("batch", 8, 9, 3), outputs=2))
+    image = np.random.default_rng(3).random((1, 8, 9, 3)).astype(np.float32)
+    answer = model.submit(image).result()
+    scores, probabilities = (
+        array.astype(np.float32) for array in unpack_rows(model.signature.outputs, answer.outputs)
+    )
+    np.testing.assert_allclose(scores[0], image.reshape(1, -1) @ WEIGHTS, rtol=1e-4, atol=1e-5)
+    odds = np.exp(scores - scores.max())
+    np.testing.assert_allclose(probabilities, odds / odds.sum(), rtol=1e-4)
+    model.close()
+
+
+def test_inputs_of_one_shape_are_told_apart_by_the_names_of_the_pair(tmp_path: Path) -> None:
+    ends = dict.fromkeys(("mask", "ids", "left"), ("batch", "length"))
+    made = [MAKE.make_tensor_value_info(name, FLOAT, shape) for name, shape in ends.items()]
+    nodes = [MAKE.make_node("Sub", ["ids", "mask"], ["left"])]
+    graph = MAKE.make_graph(nodes, "any", made[:2], made[2:])
+    model = MAKE.make_model(graph, opset_imports=[MAKE.make_opsetid("", 17)])
+    model.ir_version = 9
+    onnx.save(model, tmp_path / "two.onnx")
+    tables: dict[str, dict[str, JsonValue]] = {
+        name: {"domain": "array", "tensor": f"serving_{name}", "lowest": 0, "highest": 9}
+        for name in ("ids", "mask")
+    }
+    interface = read_interface(Settings(inputs=tables, task=REGRESSION), from_file=True)
+    tensors = [Tensor(f"serving_{name}", (1, 3), "int8") for name in tables]
+    compressed = ModelInputs(interface, tensors, "q.tflite")
+    pair = Pair("two", str(tmp_path / "two.onnx"), Path("q.tflite"), Path("seeds.npz"), interface)
+    original = open_original(pair, compressed)
+    inputs = ModelInputs(interface, original.signature.inputs, "two.onnx", like=compressed)
+    np.savez(tmp_path / "seeds.npz", ids=np.full((2, 1, 3), 7.0), mask=np.full((2, 1, 3), 2.0))
+    rows = inputs.given(inputs.load(tmp_path / "seeds.npz")).rows
+    assert original.submit(rows).result().outputs.tolist() == [[5.0] * 3] * 2
+    original.close()
+
+
+def test_files_that_are_no_models_are_refused(tmp_path: Path, refusal: Refusal) -> None:
     (tmp_path / "empty.onnx").touch()
     (tmp_path / "text.onnx").write_text("this is not a model")
     for name in ("missing.onnx", "empty.onnx", "text.onnx"):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.task import OutputMaker
-from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor import RawBatch, Tensor, pack_rows, row_layout, unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import ONCE, Signature
 from edgeflare.models.model_file import check_model_file
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     import onnxruntime
 
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]
-"""Runs a model on one input, (1, *input shape without its batch dimension)."""
+"""Runs a model on the row of one input, (1, *row), and returns that of its outputs; see
+`row_layout`."""
 
 
 class InProcessModel:
@@ -58,8 +61,8 @@ class InProcessModel:
 
     def _run(self, inputs: NDArray[np.generic]) -> RawBatch:
         begin = time.perf_counter()
-        output = self.signature.output
-        outputs = np.zeros((len(inputs), prod(output.shape)), output.dtype)
+        shape, dtype = row_layout(self.signature.outputs)
+        outputs = np.zeros((len(inputs), prod(shape)), dtype)
         failures: dict[int, str] = {}
         for index in range(len(inputs)):
             try:
@@ -122,49 +125,51 @@ _DTYPES = {
 
 _QUIET = 4
 
+_NO_SHAPES: Final[Mapping[str, Sequence[int]]] = MappingProxyType({})
 
-def open_onnx(path: Path, compressed: Sequence[int] = ()) -> InProcessModel:
-    """Load an ONNX model with one input and one output.
 
-    Symbolic dimensions of the input have the sizes of the compressed model's, its channels first or
-    last, and count as 1 where that does not fit; so a model with a dynamic batch is invoked on one
-    input at a time. Threads: one.
+def open_onnx(path: Path, compressed: Mapping[str, Sequence[int]] = _NO_SHAPES) -> InProcessModel:
+    """Load an ONNX model.
+
+    Symbolic dimensions of an input have the sizes of the compressed model's input of that name, or
+    else of the first that fits, its channels first or last, and count as 1 where none fits; so a
+    model with a dynamic batch is invoked on one input at a time. Threads: one.
 
     Args:
         path: the file.
-        compressed: the shape of the compressed model's input.
+        compressed: the shapes of the compressed model's inputs, by name.
 
     Raises:
-        UserError: onnxruntime is not installed, the file is missing or refused, it has several
-            inputs or outputs, or does not run in this shape.
+        UserError: onnxruntime is not installed, the file is missing or refused, an input or output
+            is not of numbers, or it does not run in these shapes.
 
     """
     check_model_file(path)
     session = _session(path)
-    inputs = _tensors(session.get_inputs(), compressed)
-    outputs = _tensors(session.get_outputs(), ())
+    inputs = tuple(
+        Tensor(node.name, _sized(node.shape, _likeliest(node.name, compressed)), _dtype(node))
+        for node in session.get_inputs()
+    )
+    outputs = tuple(Tensor(node.name, (), _dtype(node)) for node in session.get_outputs())
     for role, tensors in (("input", inputs), ("output", outputs)):
-        if len(tensors) != 1:
-            names = ", ".join(repr(tensor.name) for tensor in tensors) or "none"
-            raise UserError(
-                f"{path} has {len(tensors)} {role}s ({names}), but of an ONNX model exactly one is"
-                f" supported: export it with one {role}, or as .tflite"
-            )
-        if tensors[0].dtype not in _DTYPES.values():
-            raise UserError(
-                f"{path}: {role} {tensors[0].name!r} is {tensors[0].dtype}, but of an ONNX model"
-                f" {', '.join(_DTYPES.values())} are supported: convert the model so"
-            )
-    (given,), (made,), name = inputs, outputs, inputs[0].name
-    if any(not isinstance(size, int) for size in session.get_outputs()[0].shape[1:]):
-        made = replace(made, shape=_shape_of_run(session, given, path))
-    signature = Signature((given,), (made,))
+        for tensor in tensors:
+            if tensor.dtype not in _DTYPES.values():
+                raise UserError(
+                    f"{path}: {role} {tensor.name!r} is {tensor.dtype}, but of an ONNX model"
+                    f" {', '.join(_DTYPES.values())} are supported: convert the model so"
+                )
+    shapes = _declared_shapes(session) or _shapes_of_run(session, inputs, path)
+    outputs = tuple(
+        replace(tensor, shape=shape) for tensor, shape in zip(outputs, shapes, strict=True)
+    )
 
-    def invoke(array: NDArray[np.generic]) -> NDArray[np.generic]:
-        output: NDArray[np.generic] = session.run(None, {name: array})[0]
-        return output
+    def invoke(row: NDArray[np.generic]) -> NDArray[np.generic]:
+        arrays = unpack_rows(inputs, row)
+        given = {tensor.name: array[0] for tensor, array in zip(inputs, arrays, strict=True)}
+        made = [output[np.newaxis] for output in session.run(None, given)]
+        return pack_rows(outputs, made)
 
-    return InProcessModel(signature, invoke)
+    return InProcessModel(Signature(inputs, outputs), invoke)
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:
@@ -186,34 +191,51 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
         ) from refused
 
 
-def _tensors(nodes: Sequence[onnxruntime.NodeArg], like: Sequence[int]) -> list[Tensor]:
-    return [
-        Tensor(node.name, _sized(node.shape, like), _DTYPES.get(node.type, node.type))
-        for node in nodes
-    ]
+def _dtype(node: onnxruntime.NodeArg) -> str:
+    told = str(node.type)
+    return _DTYPES.get(told, told)
 
 
-def _sized(shape: Sequence[int | str | None], like: Sequence[int]) -> tuple[int, ...]:
-    """Return a shape without symbolic dimensions: they are those of another one, where it fits."""
-    known = tuple(like)
-    orders = [known]
-    if len(known) == 4:
-        orders += [(known[0], known[3], *known[1:3]), (known[0], *known[2:], known[1])]
-    for order in orders:
+def _likeliest(name: str, shapes: Mapping[str, Sequence[int]]) -> list[Sequence[int]]:
+    """Return shapes by names, that of a name first."""
+    return [shapes[known] for known in sorted(shapes, key=lambda known: known != name)]
+
+
+def _sized(shape: Sequence[int | str | None], likely: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return a shape without symbolic dimensions: they are those of the first one that fits."""
+    for order in chain.from_iterable(map(_orders, likely)):
         pairs = zip(shape, order, strict=False)
         if len(order) == len(shape) and all(s == o or not isinstance(s, int) for s, o in pairs):
             return order
     return tuple(size if isinstance(size, int) else 1 for size in shape)
 
 
-def _shape_of_run(
-    session: onnxruntime.InferenceSession, given: Tensor, path: Path
-) -> tuple[int, ...]:
-    """Return the shape that the output has for an input in its shape."""
+def _orders(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield a shape, and of a picture those with its channels first and last."""
+    yield tuple(shape)
+    if len(shape) == 4:
+        yield (shape[0], shape[3], *shape[1:3])
+        yield (shape[0], *shape[2:], shape[1])
+
+
+def _declared_shapes(session: onnxruntime.InferenceSession) -> list[tuple[int, ...]]:
+    """Return the shapes of the outputs, a batch of one; none where a size is open."""
+    shapes = [node.shape for node in session.get_outputs()]
+    if any(not isinstance(size, int) for shape in shapes for size in shape[1:]):
+        return []
+    return [tuple(size if isinstance(size, int) else 1 for size in shape) for shape in shapes]
+
+
+def _shapes_of_run(
+    session: onnxruntime.InferenceSession, inputs: Sequence[Tensor], path: Path
+) -> list[tuple[int, ...]]:
+    """Return the shapes that the outputs have for inputs in their shapes."""
+    given = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in inputs}
     try:
-        (made,) = session.run(None, {given.name: np.zeros(given.shape, given.dtype)})
+        made = session.run(None, given)
     except Exception as refused:  # onnxruntime's errors share no base class
+        shapes = " and ".join(f"{tensor.name!r} {tensor.shape}" for tensor in inputs)
         raise UserError(
-            f"{path} does not run on an input of shape {given.shape}: {reason(refused)}"
+            f"{path} does not run on inputs of the shapes {shapes}: {reason(refused)}"
         ) from refused
-    return tuple(made.shape)
+    return [tuple(output.shape) for output in made]

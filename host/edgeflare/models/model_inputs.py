@@ -453,10 +453,16 @@ def _fitting(
     free: Sequence[int],
     like: Mapping[str, Tensor] | None,
 ) -> list[int]:
-    """Return the positions that a described input may have: of its name, else of its shape."""
-    by_name = [n for n, tensor in enumerate(tensors) if tensor.name == input_.tensor_name]
-    if by_name or not like:
-        return by_name[:1]
+    """Return the positions that a described input may have: of its name, else of its shape.
+
+    The pair's other model may call it by the pair's own name, where the first does not.
+    """
+    for name in (input_.tensor_name, input_.name) if like else (input_.tensor_name,):
+        by_name = [n for n, tensor in enumerate(tensors) if tensor.name == name]
+        if by_name:
+            return by_name[:1]
+    if not like:
+        return []
     other = like[input_.name]
     alike = [n for n in free if without_ones(tensors[n].shape) == without_ones(other.shape)]
     return alike or [n for n in free if _take_the_same(input_, tensors[n], other)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from edgeflare.core.tensor import without_ones
 from edgeflare.errors import UserError, path_suggestion
-from edgeflare.models.evaluator import ONCE, HostModel, Invocation
+from edgeflare.models.evaluator import HostModel, Invocation
 from edgeflare.models.in_process import open_callable, open_onnx
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
@@ -51,14 +51,19 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
         raise UserError(
             f"{wrong}: give a .tflite file, an .onnx file, or a Python callable as module:function"
         )
-    if invocation != ONCE or len(compressed.tensors) > 1:
+    if invocation.state or invocation.frames or invocation.steps:
         raise UserError(
-            f"{source}: an original with several inputs, a state, fixed shapes or a signature has"
-            " to be a .tflite file: convert it"
+            f"{source}: an original with a state, or of clips, has to be a .tflite file: convert it"
         )
-    (tensor,) = compressed.tensors.values()
+    tensors = compressed.tensors.values()
     if suffix == ".onnx":
-        return open_onnx(Path(source), tensor.shape)
+        return open_onnx(Path(source), {tensor.name: tensor.shape for tensor in tensors})
+    if len(tensors) > 1:
+        raise UserError(
+            f"{source}: an original with several inputs has to be a .tflite or .onnx file: convert"
+            " it"
+        )
+    (tensor,) = tensors
     # An image without a dimension for its channels has one for the function.
     as_image = (1, *compressed.shape)
     return open_callable(source, as_image if prod(as_image) == prod(tensor.shape) else tensor.shape)
