@@ -218,7 +218,8 @@ class RepairedModel(Latency, frozen=True, kw_only=True):
     Attributes:
         file: name in the folder of the repair.
         sha256: digest of the file.
-        recipe: file with the quantizer's recipe; null where the file was changed in place.
+        recipe: file with the quantizer's recipe; null where the quantizer did not make the file.
+        more_in_float: whether it computes more operators in float than the model before.
         size_before_bytes: size of the file before.
         size_bytes: size of the repaired file.
 
@@ -227,6 +228,7 @@ class RepairedModel(Latency, frozen=True, kw_only=True):
     file: str
     sha256: str
     recipe: str | None
+    more_in_float: bool
     size_before_bytes: Count
     size_bytes: Count
 

@@ -32,6 +32,7 @@ from edgeflare.repair.candidate_choice import (
 from edgeflare.repair.candidate_store import RepairIdentity, StoredCandidates
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fit_inputs import fit_inputs, further_inputs, network_to_fit
+from edgeflare.repair.fitting.quantizer import operators_in_float
 from edgeflare.repair.judging.judgement import SetAside, candidate_answers, compared
 from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
@@ -342,11 +343,15 @@ def _repaired_model(
     known = next(
         candidate.latency for candidate in document.candidates if candidate.name == chosen.name
     )
+    before, after = map(
+        operators_in_float, (read_model_file(choice.opened.pair.compressed), chosen.content)
+    )
     return RepairedModel(
         **structs.asdict((known or choice.check.measured(chosen))[0]),
         file=MODEL,
         sha256=hashlib.sha256(chosen.content).hexdigest(),
         recipe=None if chosen.recipe is None else RECIPE,
+        more_in_float=after > before,
         size_before_bytes=choice.check.size_before,
         size_bytes=len(chosen.content),
     )

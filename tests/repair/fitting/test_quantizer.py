@@ -32,6 +32,7 @@ from edgeflare.repair.fitting.quantizer import (
     Rewritten,
     compressed_as,
     float_operators,
+    operators_in_float,
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
@@ -280,6 +281,8 @@ def test_what_is_calibrated_has_its_recipe_also_behind_new_ranges() -> None:
     request = structs.replace(DEFAULT_REQUEST, method="calibration")
     made = [plan.make(untold) for plan in candidate_plans(request, example())]
     assert [bool(one.recipe) for (one,) in made] == [True, True]
+    assert [operators_in_float(one.content) for (one,) in made] == [0, 0]
+    assert operators_in_float(rewritten("weights only")) == 8
 
 
 def test_weights_alone_are_not_calibrated() -> None:

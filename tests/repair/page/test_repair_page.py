@@ -244,10 +244,11 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
     ]
 
 
-def words_of(**changes: Any) -> Sequence[str]:
+def words_of(*, in_float: bool = False, **changes: Any) -> Sequence[str]:
     repaired = RepairedModel(
         *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
-        file="repaired.tflite", sha256="", recipe=None, size_before_bytes=100, size_bytes=90,
+        file="repaired.tflite", sha256="", recipe=None, more_in_float=in_float,
+        size_before_bytes=100, size_bytes=90,
     )  # fmt: skip
     made = {"repaired": repaired, "chosen": "ranges", "judged": JUDGED, "offered": None}
     document = structs.replace(repair_by_shifts(), **made | changes)
@@ -258,6 +259,7 @@ def test_what_is_written_is_said_with_its_cost() -> None:
     cost = "has -10 bytes, and takes -1.0 µs (-50.0%, -60.0% to -37.5%) on board."
     assert words_of() == [f"repaired.tflite, by ranges, {cost}"]
     assert words_of(repaired=None, written=False) == []
+    assert "computes in float" in words_of(in_float=True)[1]
 
 
 def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:

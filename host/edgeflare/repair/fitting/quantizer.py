@@ -20,6 +20,7 @@ from typing import Any
 from edgeflare.campaign.pair_panel import host_arm
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
+from edgeflare.diagnose.layer_matching import CONVERSIONS
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.model_file import read_model_file
@@ -168,6 +169,16 @@ def computes_in_8_bits(compressed: Graph) -> bool:
             " and a repaired original is compressed again in one of these ways: compress it so"
         )
     return bool(quantized)
+
+
+def operators_in_float(content: bytes) -> int:
+    """Return how many operators of a network compute floats; those that convert them do not."""
+    graph = Graph(content)
+    return sum(
+        graph.tensors[layer.outputs[0]].dtype.startswith("float")
+        for layer in graph.layers
+        if layer.name not in CONVERSIONS
+    )
 
 
 def _chosen(network: QuantizedNetwork, operators: Collection[int]) -> dict[int, int]:

@@ -114,7 +114,7 @@ def _words(document: RepairDocument) -> Iterator[str]:
     if repaired is not None:
         more = f"{repaired.size_bytes - repaired.size_before_bytes:+,} bytes"
         yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
-        if repaired.recipe is not None:
+        if repaired.more_in_float:
             yield (
                 "It computes in float, at least in part; --target int8-only allows integers alone."
             )
