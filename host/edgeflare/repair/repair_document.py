@@ -45,6 +45,7 @@ class RepairDocument(
         measured_as: what `measured` of figures is the mean of; null where decisions are labels.
         plan: what was asked.
         seeds: how many fit, choose and judge.
+        fresh_seeds: inputs of `--test` that are seeds too, with which candidates may be fitted.
         residual: the blocks of the model before and their errors; null where the original has no
             weights to compare with.
         candidates: all that were tried, in their order.
@@ -78,6 +79,7 @@ class RepairDocument(
     measured_as: str | None = None
     plan: RepairRequest
     seeds: SeedCounts
+    fresh_seeds: Count = 0
     residual: Residual | None
     candidates: Annotated[tuple[TriedCandidate, ...], msgspec.Meta(max_length=64)]
     front: tuple[str, ...]

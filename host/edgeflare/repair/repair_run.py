@@ -42,6 +42,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     fresh_set,
     judged_sets,
     known_labels,
+    seeds_among,
     split_seeds,
 )
 from edgeflare.repair.judging.repair_examples import InputToShow, shown_inputs, write_shown
@@ -239,6 +240,7 @@ def _repaired(
         measured_as=_measured_as(judge),
         plan=request,
         seeds=split.sizes,
+        fresh_seeds=seeds_among(opened, fresh),
         residual=localized,
         candidates=tuple(made.tried),
         front=tuple(made.front),

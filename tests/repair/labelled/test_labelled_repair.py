@@ -1,13 +1,16 @@
-"""What devices say of a repair by labels, before anything is written."""
+"""What devices and fresh inputs say of a repair by labels, before anything is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.judging.candidate_model import CandidateModel
 from edgeflare.repair.labelled.labelled_repair import LabelledCandidate, LabelledRepair
@@ -80,3 +83,21 @@ def test_a_candidate_by_which_a_device_loses_is_not_written(
         assert made.document.why.endswith(
             f"on emulated-xnnpack better loses: {on_device} are right instead of 10"
         )
+
+
+def test_fresh_inputs_need_labels_and_those_that_are_seeds_are_counted(tmp_path: Path) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        images, labels = arrays["images"][:5], arrays["labels"][:5]
+    images[3:] = 255 - images[3:]
+    file = tmp_path / "fresh.npz"
+    request = RepairRequest("auto", "float", False, "none", "none", str(file), 0)
+    profiles = find_profiles(["emulated-xnnpack"])
+    np.savez(file, images=images)
+    with ExitStack() as stack, pytest.raises(UserError, match=r"fresh.npz: 5 of 5 inputs have no"):
+        Counted(load_pair(EXAMPLE), profiles, request, stack)
+    np.savez(file, images=images, labels=labels)
+    with ExitStack() as stack:
+        repair = Counted(load_pair(EXAMPLE), profiles, request, stack)
+        repair.on_device = {10: 10, 12: 12}
+        made = repair.outcome(lambda _name, _done, _total: None)
+    assert made.document.fresh_seeds == 3

@@ -244,7 +244,8 @@ def test_a_search_of_the_repaired_model_stands_beside_the_run() -> None:
     ]
 
 
-def words_of(*, in_float: bool = False, **changes: Any) -> Sequence[str]:
+def words_of(**changes: Any) -> Sequence[str]:
+    in_float = changes.pop("in_float", False)
     repaired = RepairedModel(
         *("board", 2e-6, 1e-6, 0.5, 0.4, 0.625, 10),
         file="repaired.tflite", sha256="", recipe=None, more_in_float=in_float,
@@ -260,6 +261,7 @@ def test_what_is_written_is_said_with_its_cost() -> None:
     assert words_of() == [f"repaired.tflite, by ranges, {cost}"]
     assert words_of(repaired=None, written=False) == []
     assert "computes in float" in words_of(in_float=True)[1]
+    assert words_of(fresh_seeds=1_200)[0].startswith("1,200 inputs of --test are seeds too")
 
 
 def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final, Literal
 
 import msgspec
@@ -107,12 +108,13 @@ def known_labels(opened: OpenedPair) -> Labels:
     return np.where(is_labelled(seeds.labels, classes), seeds.labels, labels)
 
 
-def true_labels(opened: OpenedPair, seeds: Seeds) -> Labels:
+def true_labels(opened: OpenedPair, seeds: Seeds, test: str | None = None) -> Labels:
     """Return the label of each of some inputs, which all have to have one.
 
     Args:
         opened: a pair of classifiers.
-        seeds: its seeds, or others.
+        seeds: its seeds, or those of `--test`.
+        test: the path of these; None for its seeds.
 
     Raises:
         UserError: one has none, or one that is no class.
@@ -125,9 +127,10 @@ def true_labels(opened: OpenedPair, seeds: Seeds) -> Labels:
     labels = np.full(len(seeds), -1) if seeds.labels is None else seeds.labels
     unknown = int((~is_labelled(labels, classes)).sum())
     if unknown:
+        of, inputs = (opened.pair.name, "seeds") if test is None else (f"--test {test}", "inputs")
         raise UserError(
-            f"{opened.pair.name}: {unknown:,} of {len(seeds):,} seeds have no label, by which"
-            " candidates are judged: give `labels` beside them"
+            f"{of}: {unknown:,} of {len(seeds):,} {inputs} have no label, by which candidates are"
+            " judged: give `labels` beside them"
         )
     return labels
 
@@ -239,6 +242,14 @@ def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
 
     """
     return _judged_set(opened, fresh.inputs, np.arange(len(fresh)), fresh.labels)
+
+
+def seeds_among(opened: OpenedPair, fresh: Seeds | None) -> int:
+    """Return how many inputs of `--test`, where there are any, are seeds of the pair too."""
+    if fresh is None:
+        return 0
+    seeds = {sha256(seed.tobytes()).digest() for seed in opened.seeds.inputs}
+    return sum(sha256(one.tobytes()).digest() in seeds for one in fresh.inputs)
 
 
 def _most_inputs(opened: OpenedPair) -> int:

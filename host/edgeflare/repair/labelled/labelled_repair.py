@@ -21,7 +21,13 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.pair import Pair
 from edgeflare.repair.device_judgement import opened_on
 from edgeflare.repair.judging.candidate_model import CandidateModel
-from edgeflare.repair.judging.judgement_inputs import FRESH, Labels, split_seeds, true_labels
+from edgeflare.repair.judging.judgement_inputs import (
+    FRESH,
+    Labels,
+    seeds_among,
+    split_seeds,
+    true_labels,
+)
 from edgeflare.repair.labelled_details import BEFORE, CHOOSE, JUDGE, PLAIN
 from edgeflare.repair.repair_candidate import RepairCandidate, ReportProgress, StepProgress
 from edgeflare.repair.repair_document import PairToRepair, RepairDocument, TriedCandidate
@@ -287,8 +293,11 @@ class LabelledRepair(ABC, Generic[Evidence]):
         inputs = np.asarray(self.opened.seeds.inputs)
         places = {CHOOSE: self.choosing, JUDGE: self.split.judge}
         parts = {part: (inputs[at], self.labels[at]) for part, at in places.items()}
-        if (fresh := fresh_seeds(self.opened, self.request)) is not None:
-            parts[FRESH] = np.asarray(fresh.inputs), true_labels(self.opened, fresh)
+        fresh = fresh_seeds(self.opened, self.request)
+        self._repeated = seeds_among(self.opened, fresh)
+        if fresh is not None:
+            labels = true_labels(self.opened, fresh, self.request.test)
+            parts[FRESH] = np.asarray(fresh.inputs), labels
         return parts
 
     def _on_device(
@@ -323,6 +332,7 @@ class LabelledRepair(ABC, Generic[Evidence]):
             classes=tuple(self.pair.classes),
             plan=self.request,
             seeds=self.split.sizes,
+            fresh_seeds=self._repeated,
             residual=None,
             candidates=tuple(tried),
             front=(),

@@ -48,8 +48,8 @@ _DEVIATING = (
 
 _LEARNED = (
     "Candidates learn from the original's answers and tensors on the seeds to fit with and on"
-    " inputs made from them; no input that judges, and none of --test, was used before they were"
-    " chosen."
+    " inputs made from them; no input that judges, and none of --test that is no seed, was used"
+    " before they were chosen."
 )
 
 _SHOWN = (
@@ -111,6 +111,11 @@ def _devices(document: RepairDocument) -> str:
 def _words(document: RepairDocument) -> Iterator[str]:
     """Yield what is written, and what more cost than the limits allow would give."""
     repaired, offered = document.repaired, document.offered
+    if document.fresh_seeds:
+        yield (
+            f"{document.fresh_seeds:,} inputs of --test are seeds too, with which candidates may be"
+            " fitted: they are counted as fresh all the same."
+        )
     if repaired is not None:
         more = f"{repaired.size_bytes - repaired.size_before_bytes:+,} bytes"
         yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
