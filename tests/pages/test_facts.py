@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.pages.facts import significant
+from edgeflare.pages.facts import shortened, significant
 
 WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
@@ -31,3 +31,18 @@ def test_whole_numbers_stand_in_full_up_to_99999() -> None:
     assert said == ["0.0123", "12.3", "1,234", "50,211", "99,999", "100 thousand"]
     assert [significant(one) for one in (2_147_483_648.0, 1.2e30)] == ["2.15 billion", "1.2e+30"]
     assert [significant(one, 2, "+") for one in (0.5, 123.0, -123.0)] == ["+0.5", "+123", "-123"]
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "said"),
+    [
+        ("0.0645 ms instead of 0.0612", 27, "0.0645 ms instead of 0.0612"),
+        ("0.0645 ms instead of 0.0612", 26, "0.0645 ms instead of …"),
+        ("0.0645 ms instead of 1,234", 24, "0.0645 ms instead of …"),
+        ("0.0645 ms instead of 12 ms", 24, "0.0645 ms instead of 12…"),
+        ("of operator conv2d_1234", 22, "of operator conv2d_12…"),
+        ("0123456789", 5, "0123…"),
+    ],
+)
+def test_no_figure_is_cut(text: str, most: int, said: str) -> None:
+    assert shortened(text, most) == said

@@ -122,6 +122,7 @@ def test_a_long_cell_is_cut_where_there_is_little_room() -> None:
     assert [form(page_of(table)).count("word") for form in forms] == [16, 80, 100]
     table = replace(table, brief=20)  # a line of a terminal, which the other forms do not have
     assert [form(page_of(table)).count("word") for form in forms] == [4, 80, 100]
+    assert printed(page_of(table), width=120).count("word") == 12
 
 
 def test_cells_stand_below_their_headings() -> None:

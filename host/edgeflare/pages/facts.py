@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final
@@ -31,8 +32,11 @@ def details(known: object) -> tuple[tuple[str, str], ...]:
 
 
 def in_words(value: str) -> str:
-    """Return a word of a document as people read it: "not checked" for "not-checked"."""
-    return value.replace("-", " ")
+    """Return a word of a document as people read it: "low mean IoU" for "low-mean-iou"."""
+    return " ".join(_ABBREVIATIONS.get(word, word) for word in value.split("-"))
+
+
+_ABBREVIATIONS: Final = {"iou": "IoU"}
 
 
 def _text(name: str, value: object) -> str:
@@ -100,5 +104,17 @@ def count_of(number: int, one: str, many: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters, an ellipsis for what is left out."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """Return a text of at most so many characters, an ellipsis for what is left out.
+
+    A figure that would be cut is left out, since what is left of it would be another one.
+    """
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    cut = _INSIDE_A_FIGURE.match(text, max(0, most - 2))
+    return f"{(_LAST_FIGURE.sub('', kept) or kept) if cut else kept}…"
+
+
+_INSIDE_A_FIGURE: Final = re.compile(r"\d[.,]?\d|[.,]\d")
+
+_LAST_FIGURE: Final = re.compile(r"(?<![^\s(])[-+]?\d[\d.,]*$")

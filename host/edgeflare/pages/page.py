@@ -113,7 +113,7 @@ class Bullets(msgspec.Struct, frozen=True):
     Attributes:
         sentences: the items of the list, in their order.
         most: how many a terminal lists; None for all.
-        brief: characters that a terminal shows of each; None for all.
+        brief: characters that a terminal of 80 shows of each, a wider one more; None for all.
 
     """
 
@@ -192,7 +192,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         missed_least: names of columns in the order in which they are left out on a terminal that
             is too narrow.
         whole: whether long cells are shown in full everywhere, such as commands to type.
-        brief: characters of a cell on a terminal; None for what it has room for.
+        brief: characters of a cell on a terminal of 80, more on a wider one; None for what it has
+            room for.
 
     """
 
@@ -279,7 +280,7 @@ class Cards(msgspec.Struct, frozen=True):
         cards: the cards, in their order.
         most: cards that are lines there.
         noun: what one of them is.
-        brief: characters of a title where there is little room; None for all.
+        brief: characters of a title on a terminal of 80, more on a wider one; None for all.
 
     """
 
@@ -291,10 +292,6 @@ class Cards(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.cards)
-
-    def brief_title(self, card: Card) -> str:
-        """Return the title of a card where there is little room."""
-        return shortened(card.title, self.brief or len(card.title))
 
 
 class Illustration(msgspec.Struct, frozen=True, dict=True):

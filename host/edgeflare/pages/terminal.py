@@ -41,6 +41,9 @@ FOLDED = 10
 CELL = 80
 """Characters of a cell that are shown; a text may have thousands."""
 
+_USUAL = 80
+"""Characters of a terminal for which a page says how many of its texts are shown."""
+
 _BETWEEN = 2
 """Characters that each column takes beside its cells."""
 
@@ -105,9 +108,10 @@ def _sentences(block: Sentences, _width: int) -> Iterator[RenderableType]:
     yield from map(_text, block.sentences)
 
 
-def _bullets(block: Bullets, _width: int) -> Iterator[RenderableType]:
+def _bullets(block: Bullets, width: int) -> Iterator[RenderableType]:
     shown = block.sentences[: block.most]
-    yield from (_text(f"• {shortened(line, block.brief or len(line))}") for line in shown)
+    most = _characters(block.brief, width)
+    yield from (_text(f"• {shortened(line, most or len(line))}") for line in shown)
     if more := len(block.sentences) - len(shown):
         yield _text(f"and {more:,} more", "dim")
 
@@ -121,12 +125,13 @@ def _facts(block: Facts | KeyFigures, _width: int) -> Iterator[RenderableType]:
     yield grid
 
 
-def _cards(block: Cards, _width: int) -> Iterator[RenderableType]:
+def _cards(block: Cards, width: int) -> Iterator[RenderableType]:
+    most = _characters(block.brief, width)
     grid = RichTable.grid(padding=(0, 1))
     grid.add_column(justify="right", style="bold")
     grid.add_column(overflow="fold")
     for card in block.cards[: block.most]:
-        grid.add_row(card.number, _text(block.brief_title(card)))
+        grid.add_row(card.number, _text(shortened(card.title, most or len(card.title))))
         if under := "; ".join(f"{name}: {value}" for name, value in card.facts):
             grid.add_row("", _text(under, "dim"))
     yield grid
@@ -144,11 +149,12 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
         width: width of the terminal, in characters.
 
     """
+    most = min(CELL, _characters(block.brief, width) or CELL)
     columns = [
         _TerminalColumn(
             place,
             printable(head),
-            [printable(block.cut_cell(cell, min(CELL, block.brief or CELL))) for cell in cells],
+            [printable(block.cut_cell(cell, most)) for cell in cells],
             place >= block.numbers_from and max(map(cell_len, map(str, cells))) <= LONGEST_FIGURE,
         )
         for place, (head, *cells) in enumerate(zip(block.header, *block.listed(), strict=True))
@@ -163,6 +169,11 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     named = [f"no room for: {', '.join(column.name for column in left_out)}"] if left_out else []
     for line in (*named, *filter(None, [block.note])):
         yield Padding(_text(line, "dim"), (0, 0, 0, 2))
+
+
+def _characters(brief: int | None, width: int) -> int | None:
+    """Return how many characters are shown of what has so many where there are 80; None for all."""
+    return None if brief is None else brief + max(0, width - _USUAL)
 
 
 def _left_out(
