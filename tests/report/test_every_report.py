@@ -161,7 +161,7 @@ def test_every_report_says_what_was_answered_and_of_which_kind(
     run: RunDocument, said: str, tmp_path: Path
 ) -> None:
     (entry,) = run.findings
-    kind = KINDS.get(run.pair.task_name, "").replace("-", " ")
+    kind = KINDS.get(run.pair.task_name, "").replace("-", " ").replace("iou", "IoU")
     sort = f"{entry.cause}, {kind}" if kind else str(entry.cause)
     assert decisions(run, entry) == said
     assert f"{sort}: {said} (strength {entry.strength:.4f})" in junit(run)
@@ -192,7 +192,7 @@ def test_tables_have_what_is_compared_in_the_place_of_classes() -> None:
         assert "one four three five 2 word substituted" in flat(text)
     for text in tables(structured_run("segmentation")):
         assert "least mean IoU 0.9, region from 3 pixels" in flat(text)
-        assert "1 0.5833 4 low mean iou kernel" in flat(text)
+        assert "1 0.5833 4 low mean IoU kernel" in flat(text)
 
 
 def test_regions_are_left_out_of_what_is_said_where_they_do_not_count() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from edgeflare.pages.facts import number
+from edgeflare.pages.facts import in_words, number
 from edgeflare.pages.page import MARKS, Page
 from edgeflare.untrusted_text import for_html
 
@@ -77,7 +77,7 @@ def page_environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "bar": _bar}
+    environment.filters |= {"number": number, "bar": _bar, "in_words": in_words}
     return environment
 
 

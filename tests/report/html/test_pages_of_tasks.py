@@ -174,7 +174,7 @@ def test_a_page_says_all_in_itself_and_names_and_words_are_never_read_as_markup(
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert {one[1:] for one in sources if one.startswith("#")} <= set(ids)
-    words = KINDS[task].replace("-", " ")
+    words = KINDS[task].replace("-", " ").replace("iou", "IoU")
     assert f'<dt>kinds</dt><dd class="quiet">2 {words}</dd>' in page
     assert page.count(f'<span class="chip kind">{words}</span>') == 3
     trigger, seed = map(evil, default_answers(task))
