@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from edgeflare.untrusted_text import for_markdown, printable
+from edgeflare.untrusted_text import for_html, for_markdown, printable
 
 
 @given(text=st.text())
@@ -46,3 +46,9 @@ def test_markdown_shows_a_name_as_what_it_is(text: str, expected: str | None) ->
     for token in inline:
         assert {child.type for child in token.children or ()} <= {"text", "text_special"}
         assert "".join(child.content for child in token.children or ()) == plain
+
+
+def test_an_arrow_keeps_its_direction_between_names_from_right_to_left() -> None:
+    for shown in (for_html, for_markdown):
+        assert shown("סנדל → נעל") == "סנדל\u200e → \u200eנעל"
+        assert shown("Bag → Coat") == "Bag → Coat"

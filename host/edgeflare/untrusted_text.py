@@ -24,6 +24,13 @@ _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 _NOT_IN_JSON: Final = re.compile(_CONTROLS.pattern.replace("\r", ""))
 """Control characters but for those between values, which JSON itself has escaped in strings."""
 
+_RIGHT_TO_LEFT: Final = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+"""Blocks of scripts that are written so, such as Hebrew and Arabic."""
+
+_ARROW: Final = "\N{LEFT-TO-RIGHT MARK} → \N{LEFT-TO-RIGHT MARK}"
+
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|~$&])")
 
 _LINK: Final = re.compile(r"(?<=\w):(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -55,7 +62,7 @@ def printable(text: str) -> str:
 
 def for_html(text: str) -> str:
     """Return text without control characters; templates escape its markup."""
-    return _CONTROLS.sub(_REPLACED, text)
+    return _arrows_in_order(_CONTROLS.sub(_REPLACED, text))
 
 
 def for_xml(text: str) -> str:
@@ -66,7 +73,17 @@ def for_xml(text: str) -> str:
 def for_markdown(text: str) -> str:
     """Return text as one line of GitHub's Markdown that reads as what it is."""
     line = " ".join(_CONTROLS.sub(_REPLACED, text).split())
-    return _BEGINNING.sub(r"\1\\\2", _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", line)))
+    shown = _BEGINNING.sub(r"\1\\\2", _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", line)))
+    return _arrows_in_order(shown)
+
+
+def _arrows_in_order(text: str) -> str:
+    """Return text in which what stands before an arrow is shown left of it.
+
+    Between two names that are written from right to left, a browser sets the second one first, and
+    leaves the arrow as it is: what became of what would be shown the other way round.
+    """
+    return text.replace(" → ", _ARROW) if _RIGHT_TO_LEFT.search(text) else text
 
 
 def for_json(text: str) -> str:
