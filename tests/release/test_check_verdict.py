@@ -282,6 +282,18 @@ def test_outputs_that_vary_by_rounding_hide_no_wrong_layer(
     assert said in found.cause.sentence
 
 
+def test_other_kernels_hide_no_fault_of_the_file() -> None:
+    layers = layer_figures(fault("constants", "CONV_2D has other constants"))
+    found = judged(figures(decisions=HARM, kernels=KERNELS, layers=layers)).cause
+    assert found is not None
+    assert found.rule == "kernels"
+    assert found.evidence.endswith(
+        "on the host the file decides 40 of 300 inputs otherwise than the original: CONV_2D has"
+        " other constants"
+    )
+    assert found.next_step.endswith("neither mends the file")
+
+
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
     broken = structs.replace(BROKEN, inputs=5)
     assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"

@@ -8,7 +8,7 @@ from typing import Final
 from edgeflare.pages.facts import count_of, in_words
 from edgeflare.release.causes.cause import Cause, KnownToRules, outcome
 from edgeflare.release.figures.check_figures import CheckFigures
-from edgeflare.release.figures.device_figures import OperatorFault, StageFigures
+from edgeflare.release.figures.device_figures import DeviceFigures, OperatorFault, StageFigures
 from edgeflare.release.harm import SURELY, failure_here, file_does_harm, otherwise_here
 from edgeflare.statistics.binomial import sign_test
 from edgeflare.statistics.proportion import share
@@ -116,14 +116,28 @@ def other_kernels(known: KnownToRules) -> Iterator[Cause]:
                 f" instead of {reading.before / reading.inputs:.0%}; {evidence}",
                 next_step="correct what stands before the model on the device",
             )
-        found = "; ".join(filter(None, (evidence, _conformance(known.figures, name, wrong))))
+        also = _by_the_file(known, device)
+        shown = (evidence, _conformance(known.figures, name, wrong), also)
         yield Cause(
             rule="kernels",
             sentence=f"{name} does not compute the file as the host"
             f" does{_where(known.figures, name)}",
-            evidence=found,
-            next_step="use other kernels or a later runtime there, or replace the operator",
+            evidence="; ".join(filter(None, shown)),
+            next_step="use other kernels or a later runtime there, or replace the operator"
+            + ("; neither mends the file" if also else ""),
         )
+
+
+def _by_the_file(known: KnownToRules, device: DeviceFigures) -> str:
+    """Return what is wrong with the file itself, whatever computes it; empty where nothing is."""
+    changes = device.decisions.by_file
+    if changes is None or not file_does_harm(device):
+        return ""
+    fault = f": {known.faults[0].sentence}" if known.faults else ""
+    return (
+        f"on the host the file decides {changes.strictly} of {count_of(changes.inputs, 'input')}"
+        f" otherwise than the original{fault}"
+    )
 
 
 def _where(figures: CheckFigures, device: str) -> str:
