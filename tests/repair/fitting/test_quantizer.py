@@ -234,6 +234,20 @@ def test_a_named_operator_and_the_softmax_behind_it_are_float_with_the_originals
     assert steps(graph) == steps(network.graph)[:-2]
 
 
+def test_what_computes_in_16_bits_keeps_them_beside_a_float_operator() -> None:
+    """Its steps stay; the softmax and the operator before it are float."""
+    (rule,) = float_operators(example(), []).recipe
+    of_8_bits = rule["op_config"]["activation_tensor_config"]
+    of_16_bits = {**of_8_bits, "num_bits": 16, "symmetric": True}
+    config = {**rule["op_config"], "activation_tensor_config": of_16_bits}
+    model = FloatModel(example())
+    model.observe_ranges()
+    network = example().with_content(model.quantized(({**rule, "op_config": config},)))
+    graph = Graph(float_operators(network, [head(network.graph).index]).content)
+    assert {one[0] for one in steps(graph)} == {"int16"}
+    assert steps(graph) == steps(network.graph)[:-2]
+
+
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data(), kind=st.sampled_from(["example", "mobilenet", "resnet"]))

@@ -97,7 +97,9 @@ class FloatModel:
                 known = graph.tensors[tensor]
                 if known.scales and known.dtype in ("int8", "uint8", "int16"):
                     limits = np.iinfo(known.dtype)
-                    low, high = known.real(np.asarray([limits.min, limits.max])).ravel()
+                    # Those of 16 bits are symmetric, and the library takes the greater end.
+                    least = -limits.max if known.dtype == "int16" else limits.min
+                    low, high = known.real(np.asarray([least, limits.max])).ravel()
                     self._set_range(original, low, high)
         self.observe_ranges()
 

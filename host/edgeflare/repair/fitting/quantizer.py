@@ -11,7 +11,7 @@ them. Other files load with some kernels and not with others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -47,6 +47,7 @@ them would be lost."""
 
 _WEIGHTS = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
 _ACTIVATIONS = {"num_bits": 8, "symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
+_ACTIVATIONS_OF_16_BITS = {**_ACTIVATIONS, "num_bits": 16, "symmetric": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def float_operators(
         if rounded_layer.operator in chosen.values():
             model.set_rounded(rounded_layer)
     original = network.original_graph
-    rules = [_integer(_EACH, _ALL)]
+    rules = [_integer(_EACH, _ALL, _activations(network.graph))]
     for operator in chosen.values():
         name, scope = original.operators[operator].name, model.scope(operator)
         rules.append(_unchanged(scope, _ALL))
@@ -206,13 +207,22 @@ def _rewritten(model: FloatModel, recipe: Recipe) -> Rewritten:
     return Rewritten(model.quantized(recipe), recipe)
 
 
-def _integer(regex: str, operation: str) -> dict[str, Any]:
+def _activations(graph: Graph) -> Mapping[str, Any]:
+    """Return how the activations of a network are quantized: in 16 bits where any is."""
+    computed = (graph.tensors[tensor] for layer in graph.layers for tensor in layer.outputs)
+    wide = any(tensor.scales and tensor.dtype == "int16" for tensor in computed)
+    return _ACTIVATIONS_OF_16_BITS if wide else _ACTIVATIONS
+
+
+def _integer(
+    regex: str, operation: str, activations: Mapping[str, Any] = _ACTIVATIONS
+) -> dict[str, Any]:
     """Return the rule that computes on integers."""
     return _rule(
         regex,
         operation,
         compute="INTEGER",
-        activation_tensor_config=_ACTIVATIONS,
+        activation_tensor_config=activations,
         weight_tensor_config=_WEIGHTS,
     )
 
