@@ -245,6 +245,9 @@ OF_RUNS: dict[str, str] = {
     "explain {r} --fleet local --device a --device b": "name one class",
     "explain {r} 3.5": "3.5 is no finding of {r}: name one by its seed's id",
     "export {r} 999": "{r} has no finding from seed 999; it has",
+    "export {r} 999 --out {r}/run.json": "--out {r}/run.json: expected the name of a file that ends"
+    " with .zip",
+    "compare {r} {r} --figure {r}/run.json": "expected the name of a file that ends with .svg",
     "export {r} abc": "abc is no finding: name it by its seed's id, or by its file",
     "compare {r}": "one run cannot be compared: name two run directories or more",
     "merge {r} {e} --out out": "is no run directory",

@@ -11,11 +11,11 @@ import typer
 
 from edgeflare.cli.console import Console
 from edgeflare.cli.option_values import complete_run
-from edgeflare.errors import UserError
+from edgeflare.errors import UserError, kind_at_named_path
 from edgeflare.pages.facts import count_of, number
 from edgeflare.pages.page import Bullets, Table
 from edgeflare.pages.terminal import print_blocks
-from edgeflare.record.folder import file_written
+from edgeflare.record.folder import file_written, require_suffix
 from edgeflare.record.json_types import plain_json
 from edgeflare.replay.run_comparison import ComparedRun
 from edgeflare.replay.run_comparison import compare as set_side_by_side
@@ -40,8 +40,8 @@ Figure = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Draw the share of the seeds that have a deviating input within a distance, a curve "
-        "for each run.",
+        help="Draw into an .svg file the share of the seeds that have a deviating input within a "
+        "distance, a curve for each run.",
     ),
 ]
 
@@ -55,6 +55,8 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     Shared are the stored inputs that deviate in every run, as replays of one run do; searches find
     inputs of their own, so for them the seeds say more.
     """
+    if figure is not None:
+        require_suffix("--figure", figure, ".svg")
     checks = [run for run in runs if (run / CHECK_DOCUMENT).is_file()]
     if checks:
         _compare_checks(checks, runs, as_json=as_json, figure=figure)
@@ -63,8 +65,7 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     _require_no_survey(documents)
     comparison = set_side_by_side(documents)
     if figure is not None:
-        with file_written(figure):
-            draw_nearness(documents, figure)
+        _draw(documents, figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), indent=1))
         return
@@ -83,6 +84,16 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         seeds = len(comparison.shared_seeds)
         how = "1 seed deviates, or leads" if seeds == 1 else f"{seeds:,} seeds deviate, or lead"
         console.print(f"{how} to it, in every run")
+
+
+def _draw(documents: Mapping[str, RunDocument], figure: Path) -> None:
+    """Draw the curves of the runs into a file that the user has named."""
+    try:
+        with file_written(figure):
+            draw_nearness(documents, figure)
+    except OSError as error:
+        kind = kind_at_named_path(error)
+        raise kind(f"--figure {figure} cannot be written: {error.strerror}") from None
 
 
 def _compare_checks(

@@ -15,9 +15,9 @@ from edgeflare.cli.option_values import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.diagnose.explain_document import load_explanations
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError, kind_at_named_path
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.record.folder import file_written, written
+from edgeflare.record.folder import file_written, require_suffix, written
 from edgeflare.replay.past_run import PastRun, finding_number
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
@@ -73,6 +73,8 @@ def export(
 
     Exit codes: 0 written; 2 the command has to be corrected; 3 a disk failed.
     """
+    if out is not None:
+        require_suffix("--out", out, ".zip")
     directory = RunDirectory(run)
     if holds_conformance(directory):
         moved = {"--original": original, "--compressed": compressed, "--function": function}
@@ -102,7 +104,8 @@ def export(
             past, pair, seed_id, path, explanations, with_models=not no_models
         )
     except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
+        kind = kind_at_named_path(error)
+        raise kind(f"cannot write {path}: {error.strerror}") from None
     _list(path, made.files)
     if made.operator is not None:
         typer.echo(printable(f"operator.tflite is {made.operator}: {made.operator.what}"))
@@ -152,7 +155,8 @@ def _export_operator(
             directory, document, number, path, with_weights=with_weights, versions=since
         )
     except OSError as error:
-        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
+        kind = kind_at_named_path(error)
+        raise kind(f"cannot write {path}: {error.strerror}") from None
     _list(path, packed)
     typer.echo(f"{len(packed)} files; unpack it, and type: python {SCRIPT}")
 

@@ -282,6 +282,19 @@ def file_written(path: Path) -> Iterator[None]:
         yield
 
 
+def require_suffix(option: str, path: Path, suffix: str) -> None:
+    """Refuse a file that a user has named for something to be written to, unless it ends so.
+
+    It replaces what is there, which by a slip may be a model, or what a run has stored.
+
+    Raises:
+        UserError: it ends otherwise.
+
+    """
+    if path.suffix.lower() != suffix:
+        raise UserError(f"{option} {path}: expected the name of a file that ends with {suffix}")
+
+
 def mend_folder(path: Path) -> None:
     """Do what a killed command has left to do in a folder, if there is one; see `written`."""
     if path.is_dir():

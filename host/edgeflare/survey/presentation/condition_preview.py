@@ -34,7 +34,7 @@ from edgeflare.pages.comparison_plot import ComparisonPlot, comparison_plot
 from edgeflare.pages.html_page import packaged, page_environment
 from edgeflare.pages.page_allowance import PageAllowance, allowance
 from edgeflare.record.atomic_file import write_atomically
-from edgeflare.record.folder import file_written
+from edgeflare.record.folder import file_written, require_suffix
 from edgeflare.report.html.input_views import StoredView
 from edgeflare.report.html.pictures import Picture, picture
 from edgeflare.report.html.sounds import SoundFigure, sounds_of
@@ -75,8 +75,7 @@ def show_conditions(
         InfrastructureError: the file cannot be written.
 
     """
-    if path.suffix.lower() != ".html":
-        raise UserError(f"--show {path}: expected the name of a file that ends with .html")
+    require_suffix("--show", path, ".html")
     if not os.path.isdir(path.parent):  # which takes one that is too long for none
         raise UserError(f"--show {path}: there is no folder {path.parent}: make it before")
     if not chosen:
