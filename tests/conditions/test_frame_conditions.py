@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from edgeflare.conditions.condition import SEVERITIES
+from edgeflare.conditions.condition import SEVERITIES, Condition
 from edgeflare.conditions.frame_conditions import (
     DROPPED_SHARES,
     FLICKERS,
@@ -38,11 +38,12 @@ def test_flicker_is_one_factor_for_each_frame(severity: int) -> None:
     assert factors.std() == pytest.approx(FLICKERS[severity - 1], rel=0.15)
 
 
-def test_flicker_leaves_an_alpha_channel() -> None:
+@pytest.mark.parametrize("condition", [flicker, frame_noise])
+def test_what_changes_colours_leaves_an_alpha_channel(condition: Condition) -> None:
     clip = np.full((5, 3, 3, 4), 120, np.uint8)
-    flickering = flicker(clip, 5, np.random.default_rng(0))
-    assert (flickering[..., 3] == 120).all()
-    assert (flickering[..., 0] != 120).any()
+    changed = condition(clip, 5, np.random.default_rng(0))
+    assert (changed[..., 3] == 120).all()
+    assert (changed[..., 0] != 120).any()
 
 
 @pytest.mark.slow

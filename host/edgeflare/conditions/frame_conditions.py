@@ -26,8 +26,8 @@ SHAKES = (0.005, 0.01, 0.02, 0.035, 0.05)
     summary="Gaussian noise of 4 to 26 gray levels, another one in each frame",
 )
 def frame_noise(clip: Input, severity: float, rng: np.random.Generator) -> Input:
-    """Add noise to every value."""
-    return _pixels(clip + at_severity(NOISES, severity) * rng.normal(size=clip.shape))
+    """Add noise to every value; an alpha channel stays as it is."""
+    return _coloured(clip, clip + at_severity(NOISES, severity) * rng.normal(size=clip.shape))
 
 
 @condition(
@@ -40,10 +40,7 @@ def flicker(clip: Input, severity: float, rng: np.random.Generator) -> Input:
     """Multiply each frame by a factor, 0 at least; an alpha channel stays as it is."""
     change = at_severity(FLICKERS, severity) * rng.normal(size=len(clip))
     factors = np.maximum(1.0 + change, 0.0).reshape(-1, 1, 1, 1)
-    flickering = _pixels(clip * factors)
-    if clip.shape[3] == 4:
-        flickering[..., 3] = clip[..., 3]
-    return flickering
+    return _coloured(clip, clip * factors)
 
 
 @condition(
@@ -63,8 +60,12 @@ def camera_shake(clip: Input, severity: float, rng: np.random.Generator) -> Inpu
     return np.asarray(clip[frames, rows[:, :, np.newaxis], columns[:, np.newaxis, :]])
 
 
-def _pixels(real: NDArray[np.float64]) -> NDArray[np.uint8]:
-    return np.clip(np.rint(real), 0, 255).astype(np.uint8)
+def _coloured(clip: Input, real: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return a clip with other values, rounded, but for its alpha channel, if it has one."""
+    changed = np.clip(np.rint(real), 0, 255).astype(np.uint8)
+    if clip.shape[3] == 4:
+        changed[..., 3] = clip[..., 3]
+    return changed
 
 
 DROPPED_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
