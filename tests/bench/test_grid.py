@@ -221,6 +221,8 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     assert refused.err.count("\n") == 1
     assert "--resume" in refused.err
 
+    planned = bench(*options, "--max-queries", "31", "--resume", "--dry-run")
+    assert "was begun with --max-queries 30, not 31" in planned.err
     again = bench(*options, "--resume")
     assert again.code == 0, again.err
     assert "run 1 of 4" not in again.err

@@ -279,9 +279,12 @@ def test_what_is_known_is_not_measured_again(
     said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
     assert said.code == 0, said.err
     assert document(out).figures == document(checked).figures
-    said = call_here("check", EXAMPLE, "--limit", "60", "--resume", "--out", out)
-    assert said.code == 2
-    assert "was begun with --limit 70, not 60" in said.err
+    for how in ((), ("--dry-run",)):
+        said = call_here("check", EXAMPLE, "--limit", "60", "--resume", "--out", out, *how)
+        assert said.code == 2
+        assert "was begun with --limit 70, not 60" in said.err
+    said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out, "--dry-run")
+    assert f"would go on with {out}; nothing was written" in said.out
 
 
 def test_layers_on_drawn_inputs_that_were_cut_off_are_looked_into_anew(
@@ -410,7 +413,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     out, card = tmp_path / "out", tmp_path / "README.md"
     said = call_here("check", EXAMPLE, *FEW, "--mend", "--dry-run", "--out", out, "--card", card)
     assert said.code == 0, said.err
-    assert f"would write {out}, and a section of {card}; nothing was written" in said.out
+    assert f"would write {out}, and write a section of {card}; nothing was written" in said.out
     assert "answers of original, twin, device to 70 inputs on emulated-builtin: about" in said.out
     assert "until 90 s" in said.out  # of three fifths of the budget
     assert "where the file is to blame, a repair at equal cost, until 300 s" in said.out

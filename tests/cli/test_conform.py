@@ -180,6 +180,7 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
     kept, before = document.read_bytes(), untimed(tmp_path / "run")
     assert "holds a run already" in refused(*run, *out)
     said = refused("conform", "--ops", "ABS", "--models", "16", *out, "--resume")
+    assert said == refused("conform", "--ops", "ABS", *run[3:], *out, "--resume", "--dry-run")
     assert "with --ops FLOOR --dtype float32, not ABS --dtype" in said
     assert "repeat the command that began it, with --resume, or name another folder" in said
     assert "without --time-limit, not with --time-limit 60s" in refused(

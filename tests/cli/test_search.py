@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
-from called_commands import EXAMPLE, SMALL, Said, call_here, completed, document_of
+from called_commands import EXAMPLE, SMALL, Said, call_here, completed, document_of, refused
 from laboratory import untimed
 from onnx_models import linear_weights, write_linear_onnx
 
@@ -129,6 +129,21 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     right = "original 100.0%, twin 100.0%, device 100.0%"
     assert f"of the first 6 seeds 6 are labelled; right on them: {right}" in text
     assert "0 of the first 6 seeds already deviate" in text
+
+
+def test_a_refused_run_stays_as_it_was_and_a_dry_run_refuses_the_same(
+    finished: Any, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
+    again = ("search", EXAMPLE, *SMALL, "--out", run, "--resume")
+    for how in ((), ("--dry-run",)):
+        said = refused(*again, "--test", EXAMPLE / "seeds.npz", *how)
+        assert f"{run} was begun without --test" in said
+        assert "with --rng-seed 0, not 1" in refused(*again, "--rng-seed", "1", *how)
+    assert document_of(run) == document_of(finished.folder)
+    assert f"would go on with {run}; nothing was written" in " ".join(
+        completed(*again, "--dry-run").out.split()
+    )
 
 
 def test_a_dry_run_shows_wrong_preprocessing(

@@ -21,6 +21,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.json_types import plain_json
+from edgeflare.run.begin_or_resume import require_resumable
 from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
@@ -217,6 +218,28 @@ def run_grid(
 def open_grid_pair(grid: Grid, pair: Pair, stack: ExitStack) -> OpenedPair:
     """Open what the campaigns on a pair share: its models and the device; see `open_pair`."""
     return open_pair(pair, grid.plan, [find_profile(grid.device, grid.trust)], stack)
+
+
+def require_runnable(grid: Grid, pair: Pair, opened: OpenedPair, out: Path) -> None:
+    """Refuse what `run_grid` would refuse of the campaigns on a pair, and write nothing.
+
+    Args:
+        grid: the bench.
+        pair: one of its pairs.
+        opened: the same, opened.
+        out: folder of the bench, which `check_folder` let pass.
+
+    Raises:
+        UserError: one of them cannot be made, or its run in the folder was begun otherwise.
+
+    """
+    for cell in grid.cells(pair):
+        require_searchable(opened, cell.plan)
+        directory = RunDirectory(RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent)
+        if directory.journal.exists():
+            header = describe_run(opened, cell.plan)
+            if _finished(directory, header) is None:
+                require_resumable(directory.path, header)
 
 
 def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:

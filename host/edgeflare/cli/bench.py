@@ -17,6 +17,7 @@ from edgeflare.bench.grid import (
     check_pairs,
     claimed_folder,
     open_grid_pair,
+    require_runnable,
     run_grid,
 )
 from edgeflare.campaign.campaign_context import CHAINS
@@ -201,6 +202,7 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
             continue
         with ExitStack() as stack:
             opened = open_grid_pair(grid, pair, stack)
+            require_runnable(grid, pair, opened, out)
             say(
                 console,
                 f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}",

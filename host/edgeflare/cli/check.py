@@ -31,6 +31,7 @@ from edgeflare.release.check_run import (
     check_into,
     check_job,
     planned_check,
+    require_same_check,
 )
 from edgeflare.release.gates import LIMITS, read_limits
 from edgeflare.release.model_card import ModelCard
@@ -230,7 +231,7 @@ def check(
     if dry_run:
         job = check_job(loaded, profiles, request, path, began)
         with loaded.naming_next():
-            _tell(job, path, card, overwrite=overwrite)
+            _tell(job, path, card, overwrite=overwrite, resume=resume)
         return 0
     with ExitStack() as stack:
         document, lost = check_into(
@@ -302,9 +303,13 @@ def _write_pair(pair: Pair, folder: Path, assumed: Assumption | None) -> int:
     return 0
 
 
-def _tell(job: PairCheck, path: Path, card: Path | None, *, overwrite: bool) -> None:
+def _tell(job: PairCheck, path: Path, card: Path | None, *, overwrite: bool, resume: bool) -> None:
     """Print what would be checked, and where that would be written."""
-    CHECKED.check(path, overwrite=overwrite)
-    written = f"{path}" if card is None else f"{path}, and a section of {card}"
-    for line in (*planned_check(job), f"would write {written}; nothing was written"):
+    if resume:
+        require_same_check(path, job.request)
+    else:
+        CHECKED.check(path, overwrite=overwrite)
+    would = f"go on with {path}" if resume else f"write {path}"
+    would = would if card is None else f"{would}, and write a section of {card}"
+    for line in (*planned_check(job), f"would {would}; nothing was written"):
         Console().print(line, markup=False, highlight=False, soft_wrap=True)

@@ -163,7 +163,9 @@ def try_conformance(asked: RequestedConformance, profile: Profile, path: Path) -
     with ExitStack() as stack:
         opened = _opened(profile, stack, Console(stderr=True), Interrupt())
         header = opened.header(asked.request)
-        for line in look_lines(header, asked.model, path):
+        if asked.folder.resume:
+            require_same_run(path, header)
+        for line in look_lines(header, asked.model, asked.folder.planned(path)):
             Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -182,14 +184,19 @@ def conform_kernel_sets(
     """
     out = matrix_path(asked.folder, "conform")
     runner = kernel_set_runner(device, trust, out, asked.folder)
+
+    def own(path: Path) -> RequestedConformance:
+        return replace(asked, folder=of_kernel_set(asked.folder, path))
+
     if dry_run:
-        return try_kernel_sets(runner, lambda kernels, path: try_conformance(asked, kernels, path))
+        return try_kernel_sets(
+            runner, lambda kernels, path: try_conformance(own(path), kernels, path)
+        )
 
     def conform_on(profile: Profile, path: Path) -> ConformDocument:
         if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:
             return ended
-        own = replace(asked, folder=of_kernel_set(asked.folder, path))
-        done = run_requested_conformance(own, profile, path, resumed_at=out)
+        done = run_requested_conformance(own(path), profile, path, resumed_at=out)
         if done.interrupted_by is not None:
             raise RunStopped
         return done

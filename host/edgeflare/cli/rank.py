@@ -11,7 +11,13 @@ from typing import Annotated
 import typer
 
 from edgeflare.bench.bench_document import heading
-from edgeflare.bench.grid import Grid, check_folder, claimed_folder, open_grid_pair
+from edgeflare.bench.grid import (
+    Grid,
+    check_folder,
+    claimed_folder,
+    open_grid_pair,
+    require_runnable,
+)
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.command_on_fleet import OnlyRun, make_only_run, runs_on_fleet
@@ -245,7 +251,9 @@ def _try(
         if not any(grid.cells(pair)):
             continue
         with ExitStack() as stack:
-            seeds = len(open_grid_pair(grid, pair, stack).seeds)
+            opened = open_grid_pair(grid, pair, stack)
+            require_runnable(grid, pair, opened, out)
+            seeds = len(opened.seeds)
             say(
                 console,
                 f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}",

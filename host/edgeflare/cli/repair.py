@@ -38,6 +38,8 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.pages.terminal import print_section
 from edgeflare.progress import observe
 from edgeflare.record import folder_contents
+from edgeflare.record.folder import is_free
+from edgeflare.repair.candidate_store import require_same_repair
 from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.repair_candidate import CandidatePlan, ReportProgress
@@ -55,6 +57,7 @@ from edgeflare.repair.repair_requirements import (
 from edgeflare.repair.repair_run import (
     RepairOutcome,
     fresh_seeds,
+    repair_identity,
     repair_pair,
     repair_plan,
 )
@@ -159,7 +162,8 @@ def repair(
         if again:
             _require_same_search(past, device, ensemble)
     if dry_run:
-        planned = planned_repair(pair, past, profiles, request)
+        kept = out if resume and not is_free(out) else None
+        planned = planned_repair(pair, past, profiles, request, kept)
         nothing = f"Nothing is done, and nothing written to {out}."
         Console().print(f"{planned} {nothing}", markup=False, highlight=False)
         return 0
@@ -337,10 +341,16 @@ def planned_repair(
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
+    resumed: Path | None = None,
 ) -> str:
     """Open models and devices, and say in sentences what `repair_pair` would do.
 
-    Args: as of `repair_pair`.
+    Args:
+        pair: as of `repair_pair`, and so are all but the last.
+        past: likewise.
+        profiles: likewise.
+        request: likewise.
+        resumed: folder of a repair that is gone on with; None for one that begins.
 
     Raises:
         UserError: as by `repair_pair`, as far as that is known before anything is fitted.
@@ -354,6 +364,8 @@ def planned_repair(
         opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
         require_seeds(pair.name, len(opened.seeds))
         fresh_seeds(opened, request)
+        if resumed is not None:
+            require_same_repair(resumed, repair_identity(opened, past, request))
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
         names, without_jax = [], ""
         if original is not None:

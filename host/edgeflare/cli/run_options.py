@@ -20,7 +20,7 @@ from edgeflare.cli.option_values import complete_run, require_finite, require_on
 from edgeflare.devices.profile import names_all
 from edgeflare.errors import UserError
 from edgeflare.record.folder import new_folder
-from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.begin_or_resume import begin_run, require_resumable, resume_run
 from edgeflare.run.gate import FAIL_ON
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import OtherHostError, RunHeader
@@ -166,13 +166,9 @@ class RunFolder:
             RunDirectory.check(path, overwrite=self.overwrite)
         return path
 
-    def begin_or_resume(
-        self, path: Path, header: RunHeader, seeds: int
-    ) -> tuple[RunDirectory, RunJournal]:
-        """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
-        if self.resume:
-            return resume_run(path, header)
-        return begin_run(path, header, seeds, overwrite=self.overwrite)
+    def planned(self, path: Path) -> str:
+        """Return what would be done with the run directory, in words."""
+        return f"go on with {path}" if self.resume else f"write {path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +178,21 @@ class MovableRunFolder(RunFolder):
     allow_other_host: AllowOtherHost = False
 
     def begin_or_resume(
-        self, path: Path, header: RunHeader, seeds: int
+        self, path: Path, header: RunHeader, seeds: int, require: Callable[[RunJournal], None]
     ) -> tuple[RunDirectory, RunJournal]:
         """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
         if not self.resume:
-            return RunFolder.begin_or_resume(self, path, header, seeds)
+            return begin_run(path, header, seeds, overwrite=self.overwrite)
         with naming_other_host():
-            return resume_run(path, header, allow_other_host=self.allow_other_host)
+            return resume_run(path, header, require, allow_other_host=self.allow_other_host)
+
+    def require_resumable(
+        self, path: Path, header: RunHeader, require: Callable[[RunJournal], None]
+    ) -> None:
+        """Refuse what `begin_or_resume` would refuse to go on with, and write nothing."""
+        if self.resume:
+            with naming_other_host():
+                require_resumable(path, header, require, allow_other_host=self.allow_other_host)
 
 
 @contextmanager

@@ -239,12 +239,15 @@ def _search_kernel_sets(
 
     out = run_options.matrix_path(asked.folder, asked.pair.folder_name)
     runner = kernel_set_runner(device, trust, out, asked.folder)
+
+    def own(path: Path) -> RequestedSearch:
+        return replace(asked, folder=run_options.of_kernel_set(asked.folder, path))
+
     if dry_run:
-        return try_kernel_sets(runner, lambda kernels, path: try_search(asked, [kernels], path))
+        return try_kernel_sets(runner, lambda kernels, path: try_search(own(path), [kernels], path))
 
     def search_on(profile: Profile, path: Path) -> RunDocument:
-        own = replace(asked, folder=run_options.of_kernel_set(asked.folder, path))
-        return run_search(own, [profile], path, resumed_at=out)
+        return run_search(own(path), [profile], path, resumed_at=out)
 
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
         return open_pair(asked.pair, asked.on([profile]).plan, [profile], stack)

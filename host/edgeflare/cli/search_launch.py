@@ -30,6 +30,7 @@ from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_journal import RunJournal
 from edgeflare.untrusted_text import printable
 
 
@@ -80,12 +81,13 @@ def run_search(
     console = Console(stderr=True)
     with ExitStack() as stack:
         opened = _opened(asked, profiles, stack, console)
-        directory, journal = asked.folder.begin_or_resume(path, opened.header, opened.seeds)
+        directory, journal = asked.folder.begin_or_resume(
+            path, opened.header, opened.seeds, opened.require_noted
+        )
         stack.callback(journal.close)
-        note_held_out(journal, opened.held_out, resumed=asked.folder.resume)
-        screening = opened.pair.screening
-        note_screening(journal, screening, resumed=asked.folder.resume)
-        if screening is not None:
+        if not asked.folder.resume:
+            opened.note(journal)
+        if (screening := opened.pair.screening) is not None:
             note_other_host(journal, screening.header, opened.header)
         with (
             failures_reported(directory, resumed_at),
@@ -118,9 +120,11 @@ def try_search(asked: RequestedSearch, profiles: Sequence[Profile], path: Path) 
 
     with ExitStack() as stack:
         opened = _opened(asked, profiles, stack, Console(stderr=True))
+        asked.folder.require_resumable(path, opened.header, opened.require_noted)
         pair = opened.pair
+        doing = asked.folder.planned(path)
         look, notes = evaluate_first_seeds(pair), (*pair.pair.notes, *pair.seeds.notes)
-        print_dry_run(Console(), opened.header, look, opened.seeds, str(path), notes)
+        print_dry_run(Console(), opened.header, look, opened.seeds, doing, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,16 @@ class _OpenedSearch:
     def seeds(self) -> int:
         """How many seeds are searched."""
         return len(self.header.plan.seed_ids or self.pair.seeds)
+
+    def note(self, journal: RunJournal) -> None:
+        """Note in the journal of a run that begins what it reads beside the pair."""
+        note_held_out(journal, self.held_out, resumed=False)
+        note_screening(journal, self.pair.screening, resumed=False)
+
+    def require_noted(self, journal: RunJournal) -> None:
+        """Refuse to go on with a run that reads something else beside the pair."""
+        note_held_out(journal, self.held_out, resumed=True)
+        note_screening(journal, self.pair.screening, resumed=True)
 
 
 def _opened(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -104,23 +105,7 @@ class CheckFolder:
             claimed = stack.enter_context(CHECKED.claim(path, overwrite=overwrite))
             return cls(path, CheckFigures(), 0.0, [claimed])
 
-        def same() -> None:
-            if not (path / CHECK_DOCUMENT).is_file():
-                raise UserError(f"{path} holds no check to go on with: leave --resume away")
-            begun = load_check(path / CHECK_DOCUMENT).plan
-            if begun.fingerprint != request.fingerprint:
-                raise UserError(
-                    f"{path} was begun with another pair, or other inputs or models in it: check"
-                    " it anew with --overwrite, or name another folder with --out"
-                )
-            if request.mend:  # a check that was begun without may be gone on with for that
-                begun = replace(begun, mend=True)
-            own = replace(
-                begun, time_limit_seconds=request.time_limit_seconds
-            )  # each time has its own
-            require_same_request(own, request, path)
-
-        stack.enter_context(CHECKED.take(path, same))
+        stack.enter_context(CHECKED.take(path, partial(require_same_check, path, request)))
         before = load_check(path / CHECK_DOCUMENT)
         return cls(path, before.figures, before.seconds, [])
 
@@ -157,6 +142,28 @@ class CheckFolder:
     def _replace(self) -> None:
         while self.replaced:
             self.replaced.pop().empty()
+
+
+def require_same_check(path: Path, request: CheckRequest) -> None:
+    """Refuse to go on with a check that was begun with something else.
+
+    Args:
+        path: path of the folder.
+        request: what is asked of the check that goes on.
+
+    """
+    if not (path / CHECK_DOCUMENT).is_file():
+        raise UserError(f"{path} holds no check to go on with: leave --resume away")
+    begun = load_check(path / CHECK_DOCUMENT).plan
+    if begun.fingerprint != request.fingerprint:
+        raise UserError(
+            f"{path} was begun with another pair, or other inputs or models in it: check it anew"
+            " with --overwrite, or name another folder with --out"
+        )
+    if request.mend:  # a check that was begun without may be gone on with for that
+        begun = replace(begun, mend=True)
+    own = replace(begun, time_limit_seconds=request.time_limit_seconds)  # each time has its own
+    require_same_request(own, request, path)
 
 
 def check_into(  # noqa: PLR0913 - what decides a check, who watches it, and where it goes

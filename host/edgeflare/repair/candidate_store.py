@@ -68,6 +68,33 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: Mapping[str, bytes] = {}
 
 
+def require_same_repair(folder: Path, about: RepairIdentity) -> None:
+    """Refuse to go on with what is in a folder, unless it is a repair about the same.
+
+    Args:
+        folder: the folder, which holds something.
+        about: what the repair that goes on is about.
+
+    Raises:
+        UserError: it is none, or one about something else.
+
+    """
+    try:
+        begun = json_value(RunDirectory(folder).read(f"{FOLDER}/{ABOUT}"))
+        known = msgspec.convert(begun, RepairIdentity)
+    except FileNotFoundError:
+        raise UserError(
+            f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
+            " that is absent or empty with --out"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{folder / FOLDER / ABOUT} is damaged ({error}): begin the repair anew, in another"
+            " folder with --out"
+        ) from error
+    known.require_same(about, folder)
+
+
 class StoredCandidates:
     """The candidates that a repair has tried, in its folder."""
 
@@ -85,7 +112,7 @@ class StoredCandidates:
         """
         self._directory = RunDirectory(folder)
         if resume and not is_free(folder):
-            self._about().require_same(about, folder)
+            require_same_repair(folder, about)
         else:
             write_atomically(self._path(ABOUT), msgspec.json.format(msgspec.json.encode(about)))
 
@@ -129,22 +156,6 @@ class StoredCandidates:
     def _read(self, name: str) -> bytes:
         """Return the content of a stored file, likewise."""
         return self._directory.read(f"{FOLDER}/{name}")
-
-    def _about(self) -> RepairIdentity:
-        """Return what the repair in the folder is about."""
-        folder = self._directory.path
-        try:
-            return msgspec.convert(json_value(self._read(ABOUT)), RepairIdentity)
-        except FileNotFoundError:
-            raise UserError(
-                f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
-                " that is absent or empty with --out"
-            ) from None
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"{folder / FOLDER / ABOUT} is damaged ({error}): begin the repair anew, in another"
-                " folder with --out"
-            ) from error
 
     def _opened(self, entry: _Entry) -> Attempt:
         if entry.sha256 is None:

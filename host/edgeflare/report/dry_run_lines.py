@@ -18,7 +18,7 @@ from edgeflare.untrusted_text import printable
 
 
 def print_dry_run(
-    console: Console, header: RunHeader, look: DryRun, seeds: int, where: str, notes: Sequence[str]
+    console: Console, header: RunHeader, look: DryRun, seeds: int, doing: str, notes: Sequence[str]
 ) -> None:
     """Print what a search would do, how inputs are read, and what the first seeds show of that."""
     plan = header.plan
@@ -34,7 +34,7 @@ def print_dry_run(
         f"least strength {plan.min_strength:g}",
         *interface_lines(header),
         *looked_lines(look),
-        f"would write {where}; nothing was written",
+        f"would {doing}; nothing was written",
         *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(header.devices))),
     ]
     console.print(Group(heading(header), *map(Text, lines)))

@@ -65,12 +65,7 @@ def resume_run(
     directory = RunDirectory(path)
 
     def go_on(journal: RunJournal) -> None:
-        with reporting_damage(directory.journal):
-            about = journal.about()
-            if "seeds" not in about:
-                raise ValueError("it does not say how many seeds it has")
-            begun = RunHeader.from_json(about)
-            require_same(begun, header, str(path), allow_other_host=allow_other_host)
+        begun = _begun(journal, header, allow_other_host=allow_other_host)
         require(journal)
         # Until it stops again, the journal alone says what the run has found, and how it ended.
         journal.note("stopped_by", "killed")
@@ -78,6 +73,38 @@ def resume_run(
         note_other_devices(journal, begun, header)
 
     return directory, RunJournal.resume(directory.journal, go_on, [DOCUMENT, *documents])
+
+
+def require_resumable(
+    path: Path,
+    header: RunHeader,
+    require: Callable[[RunJournal], None] = lambda _: None,
+    *,
+    allow_other_host: bool = False,
+) -> None:
+    """Refuse a run that `resume_run` refuses for what it is of, and write nothing.
+
+    Args: as of `resume_run`.
+
+    Raises:
+        UserError: there is no run, it is about something else, or `require` refuses it.
+
+    """
+    with RunJournal.read(RunDirectory(path).journal) as journal:
+        _begun(journal, header, allow_other_host=allow_other_host)
+        require(journal)
+
+
+def _begun(journal: RunJournal, header: RunHeader, *, allow_other_host: bool) -> RunHeader:
+    """Return what run a journal is of; refuse one of another run than `header` says."""
+    with reporting_damage(journal.path):
+        about = journal.about()
+        if "seeds" not in about:
+            raise ValueError("it does not say how many seeds it has")
+        begun = RunHeader.from_json(about)
+        folder = str(journal.path.parent)
+        require_same(begun, header, folder, allow_other_host=allow_other_host)
+    return begun
 
 
 def note_other_host(journal: RunJournal, begun: RunHeader, other: RunHeader) -> None:

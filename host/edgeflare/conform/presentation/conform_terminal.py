@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -141,13 +140,13 @@ def print_operators(console: Console, cells: tuple[Cell, ...]) -> None:
     )
 
 
-def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -> Iterator[str]:
+def look_lines(header: ConformHeader, model: ModelCoverage | None, doing: str) -> Iterator[str]:
     """Yield what a run would do.
 
     Args:
         header: what run it would be.
         model: what is known of the model that the user named; None for none.
-        path: path of the run directory.
+        doing: what would be done with the run directory, in words.
 
     """
     request, device = header.request, header.device
@@ -174,7 +173,7 @@ def look_lines(header: ConformHeader, model: ModelCoverage | None, path: Path) -
     yield f"drawn: {request.drawing}{graphs}, run seed {request.rng_seed};" + (
         f" ends {' or '.join(ends)}"
     )
-    yield printable(f"the run directory would be {path}; nothing was written")
+    yield printable(f"would {doing}; nothing was written")
 
 
 def _model_line(model: ModelCoverage, models: int | None) -> str:
