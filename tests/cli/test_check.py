@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
@@ -28,6 +29,7 @@ from edgeflare.record.atomic_file import write_atomically
 from edgeflare.release.answers import Answers, ask_arms
 from edgeflare.release.causes.cause import Cause
 from edgeflare.release.check_document import CheckDocument, check_bytes, load_check
+from edgeflare.release.check_run import CheckFolder
 from edgeflare.release.phases import answer_phase, measurement_phases
 from edgeflare.release.sections import CheckSection
 from fault_injection import Planted, broken
@@ -272,6 +274,9 @@ def test_what_is_known_is_not_measured_again(
     def never(*_: object) -> Any:
         raise AssertionError("it is known")
 
+    def full(*_: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     monkeypatch.setattr(answer_phase, "ask_arms", never)
     monkeypatch.setattr(measurement_phases, "layer_figures", never)
     monkeypatch.setattr(measurement_phases, "pair_variants", never)
@@ -279,6 +284,11 @@ def test_what_is_known_is_not_measured_again(
     said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
     assert said.code == 0, said.err
     assert document(out).figures == document(checked).figures
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckFolder, "keep_page", full)
+        said = call_here("check", EXAMPLE, *FEW, "--resume", "--out", out)
+    assert said.code == 3
+    assert f"the same command with --out {out} --resume goes on" in said.err.splitlines()[-1]
     for how in ((), ("--dry-run",)):
         said = call_here("check", EXAMPLE, "--limit", "60", "--resume", "--out", out, *how)
         assert said.code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import signal
@@ -269,6 +270,14 @@ def test_ctrl_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
     assert 0 < document.models < 48
     completed("report", out)
 
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edgeflare.cli.conformance_launch.run_conformance", full)
+        said = call_here(*SOUND, "--out", out, "--resume")
+    assert said.code == 3
+    assert f"the same command with --out {out} --resume goes on" in said.err.splitlines()[-1]
     completed(*SOUND, "--out", out, "--resume")
     assert untimed(out) == untimed(sound)
 

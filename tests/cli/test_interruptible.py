@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 
 import pytest
 
-from edgeflare.cli.interruptible import interruptible_once, stopped_by
+from edgeflare.cli.interruptible import interruptible_once, resumable_work, stopped_by
+from edgeflare.errors import InfrastructureError
 
 WISHES = [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")]
 
@@ -29,3 +31,11 @@ def test_the_second_wish_to_stop_ends_what_is_waited_for(
         waits()
     assert stopped_by(stop.value) == name
     assert signal.getsignal(number) is before
+
+
+def test_what_a_full_disk_cut_off_goes_on() -> None:
+    with (
+        pytest.raises(InfrastructureError, match=r"No space left.*--resume goes on"),
+        resumable_work(),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device", "repair.json")

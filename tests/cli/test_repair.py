@@ -282,8 +282,9 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     tried = json.loads(first.read_bytes())
 
     for how in ((), ("--dry-run",)):
-        said = refused(*arguments, "--rng-seed", "1", "--resume", *how)
-        assert f"{out} was begun with --rng-seed 0, not 1: repeat" in said
+        assert f"{out} was begun with --rng-seed 0, not 1: repeat" in refused(
+            *arguments, "--rng-seed", "1", "--resume", *how
+        )
     assert "holds a repair that was stopped: the same command with --resume" in refused(
         "report", out
     )

@@ -178,7 +178,8 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
     finally:
         if so_far.runs:
             rows = so_far.rows()
-            write_bench(so_far, rows, out)
+            with resumable_work():
+                write_bench(so_far, rows, out)
             try:
                 draw_queries(so_far, out / "queries.svg")
             except UserError as error:

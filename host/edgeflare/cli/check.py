@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +39,7 @@ from edgeflare.release.model_card import ModelCard
 from edgeflare.release.named_models import NamedModels
 from edgeflare.release.pair_assumptions import assumed_toml
 from edgeflare.release.pair_check import PairCheck, check_request
+from edgeflare.run.run_directory import CHECK_DOCUMENT
 from edgeflare.trust import decided_by_user
 
 Models = Annotated[
@@ -234,6 +236,7 @@ def check(
             _tell(job, path, card, overwrite=overwrite, resume=resume)
         return 0
     with ExitStack() as stack:
+        stack.enter_context(_resumable(path))
         document, lost = check_into(
             path,
             loaded,
@@ -250,8 +253,20 @@ def check(
     if model_card is not None:
         model_card.keep(document)
     if lost is not None:
-        raise InfrastructureError(f"{lost}; the same command with --resume goes on")
+        with _resumable(path):
+            raise lost
     return _exit_code(document, undecided)
+
+
+@contextmanager
+def _resumable(path: Path) -> Iterator[None]:
+    """Say of a failure how to go on, where there is something to go on with."""
+    try:
+        yield
+    except (InfrastructureError, OSError) as error:
+        kept = (path / CHECK_DOCUMENT).is_file()
+        how = f"; the same command with --out {path} --resume goes on" if kept else ""
+        raise InfrastructureError(f"{error}{how}") from error
 
 
 def _exit_code(document: CheckDocument, undecided: str) -> int:

@@ -144,7 +144,7 @@ def run_requested_conformance(
         try:
             with observe(console) as observer:
                 return run_conformance(run, opened.arms, observer, interrupt.asked_by)
-        except InfrastructureError as error:
+        except (InfrastructureError, OSError) as error:
             if interrupt.asked():
                 raise interrupt_error(interrupt.by) from error
             raise InfrastructureError(

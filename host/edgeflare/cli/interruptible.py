@@ -111,10 +111,10 @@ def _is_sigterm(error: BaseException | None) -> bool:
 
 @contextmanager
 def resumable_work() -> Iterator[None]:
-    """Say of whatever fails that the same command with --resume goes on."""
+    """Say of a failure of a device, a process or a disk that the same command goes on."""
     try:
         yield
-    except InfrastructureError as error:
+    except (InfrastructureError, OSError) as error:
         raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
 
 

@@ -198,7 +198,8 @@ def _run(grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path, c
     lines = sentences(ranking, plan.strategy, plan.max_queries)
     runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
     shown = ranking_section(ranking, heading(grid), lines)
-    write_ranking(ranking, grid, runs, lines, shown, out)
+    with resumable_work():
+        write_ranking(ranking, grid, runs, lines, shown, out)
     print_section(Console(), shown)
     result(out)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -247,7 +247,8 @@ def _repair(
     found = _worked(work, kept)
     if found is None:
         return None
-    found.write(out, pair)
+    with resumable_work() if request.by_labels is None else nullcontext():
+        found.write(out, pair)
     print_repair(Console(), found.document, RunDirectory(out))
     result(out)
     return found.document
