@@ -102,13 +102,10 @@ def named(graph: Graph, rows: NDArray[np.generic]) -> dict[str, NDArray[np.gener
     return {graph.tensors[tensor].name: one for tensor, one in values.items()}
 
 
-@pytest.mark.slow
-def test_a_state_in_variables_is_refused(tmp_path: Path) -> None:
-    with opened(write_variable_pair(tmp_path / "pair", resource=False, frames=4)) as known:
-        original = Path(str(known.pair.original)).read_bytes()
-        ids = [*known.seeds.seed_ids]
-        with pytest.raises(UserError, match="keeps a state in variables"):
-            network_to_fit(known, original, known.seeds.inputs, ids, np.random.default_rng(0))
+def test_a_state_in_variables_is_refused_before_models_are_opened(tmp_path: Path) -> None:
+    pair = load_pair(write_variable_pair(tmp_path / "pair", resource=False, frames=4))
+    with pytest.raises(UserError, match="keeps a state in variables"):
+        original_file(pair, None, DEFAULT_REQUEST)
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Invocation
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_probe import HostProbe, Values
-from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.original import invocation_of
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.onnx_network import is_onnx, network_rows
@@ -131,8 +130,7 @@ def network_to_fit(
         rng: draws the steps of clips.
 
     Raises:
-        UserError: the models keep a state in variables, or the original does not run, or it is an
-            ONNX model whose tensors cannot be told.
+        UserError: the original does not run, or it is an ONNX model whose tensors cannot be told.
 
     """
     interface = opened.pair.interface
@@ -163,11 +161,6 @@ def _of_steps(
 ) -> QuantizedNetwork:
     """Return a network whose rows are clips with those of single steps, and states beside them."""
     pair = opened.pair
-    if pair_variables(pair) is not None:
-        raise UserError(
-            f"{pair.name} keeps a state in variables, and a repair is fitted to single steps:"
-            " convert the models with their state as inputs and outputs, and name it under [state]"
-        )
     called = pair.interface.invocation
     theirs = invocation_of(called, Path(str(pair.original)), pair.compressed)
     ours = _Clips.of(opened, Arm.TWIN, network.graph, network.rows, called)

@@ -8,6 +8,7 @@ from pathlib import Path
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import dequantized
 from edgeflare.models.model_file import read_model_file
+from edgeflare.models.model_variables import pair_variables
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
@@ -27,9 +28,9 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     """Return the network that is fitted to, the original's; None where shifts alone are tried.
 
     Raises:
-        UserError: shapes are folded, there is no original, the request needs one with weights that
-            can be read and of the network that was compressed, or it names a method that needs jax,
-            which is missing.
+        UserError: shapes are folded, there is no original, models of clips keep a state in
+            variables, the request needs an original with weights that can be read and of the
+            network that was compressed, or it names a method that needs jax, which is missing.
 
     """
     if pair.fold_shapes:
@@ -55,6 +56,11 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
         raise UserError(
             f"the original {pair.original} is no .tflite or .onnx file, and {', '.join(some)} and"
             f" {last} are fitted to its weights: --method shifts repairs a run without them"
+        )
+    if pair.interface.invocation.frames and pair_variables(pair) is not None:
+        raise UserError(
+            f"{pair.name} keeps a state in variables, and a repair is fitted to single steps:"
+            " convert the models with their state as inputs and outputs, and name it under [state]"
         )
     path, compressed = Path(pair.original), read_model_file(pair.compressed)
     if is_onnx(path):
