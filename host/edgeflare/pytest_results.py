@@ -122,7 +122,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     names = ", ".join(device.name for device in document.devices)
     lines = [
         f"{document.pair.name} decides differently on {names}: {rate:.1%} of"
-        f" {document.totals.seeds} seeds, {allow:.1%} allowed",
+        f" {count_of(document.totals.seeds, 'seed')}, {allow:.1%} allowed",
         f"the worst: seed {worst.seed_id}"
         + (
             " itself"

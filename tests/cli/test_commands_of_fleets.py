@@ -392,6 +392,6 @@ def test_a_dry_run_names_devices_and_units(
     out = tmp_path / "out"
     said = completed(command, EXAMPLE, *more, *FEW, *TWO_DEVICES, "--out", out, "--dry-run")
     assert "2 devices of the class emulated-builtin, on local" in said.out
-    assert f"{runs} units make a run each" in said.out
+    assert f"units that make a run each: {runs}" in said.out
     assert f"edgeflare {command} --device DEVICE --out RUN --only fashion_lenet4/" in said.out
     assert not list(tmp_path.iterdir())

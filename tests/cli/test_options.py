@@ -362,6 +362,6 @@ def test_a_dry_run_says_what_refining_may_cost_on_all_hosts(tmp_path: Path) -> N
         *("search", EXAMPLE, *words, "--device", "emulated-builtin", "--shrink", "99"),
         *("--dry-run", "--out", out),
     )
-    assert "1 units evaluate the seeds, 2 search from them" in said.out
+    assert "units that evaluate the seeds: 1; that search from them: 2" in said.out
     assert "refined by at most 100 queries more, 1,600 for 16: --strengthen 0" in said.out
     assert not list(tmp_path.iterdir())

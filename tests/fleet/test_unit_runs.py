@@ -356,7 +356,7 @@ def test_units_run_on_devices_of_their_class(tmp_path: Path) -> None:
     assert classes == {"odd": "other", **{unit.name: "class" for unit in UNITS}}
 
     none = units_runs(tmp_path / "none", engine)
-    with pytest.raises(InfrastructureError, match="left for 1 units"):
+    with pytest.raises(InfrastructureError, match="left for 1 unit:"):
         none.run([WorkUnit("odd", "other", ()), *UNITS])
     assert all(unit.status == "done" for unit in none.state.units[1:])
 

@@ -206,7 +206,7 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
             require_runnable(grid, pair, opened, out)
             say(
                 console,
-                f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}",
+                f"{pair.name}: {count_of(len(opened.seeds), 'seed')}, opens on {grid.device}",
             )
     runs = sum(len(list(grid.cells(pair))) for pair in pairs)
     say(console, f"would make {runs} run{'s' * (runs != 1)} in {out}; nothing was written")

@@ -17,6 +17,7 @@ from edgeflare.cli.search_options import refuse_options_of_searches
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import UserError, kind_at_named_path
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.pages.facts import count_of
 from edgeflare.record.folder import file_written, require_suffix, written
 from edgeflare.replay.past_run import PastRun, finding_number
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
@@ -109,7 +110,7 @@ def export(
     _list(path, made.files)
     if made.operator is not None:
         typer.echo(printable(f"operator.tflite is {made.operator}: {made.operator.what}"))
-    typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
+    typer.echo(f"{count_of(len(made.files), 'file')}; unpack it, and type: python {SCRIPT}")
 
 
 def _writable(directory: RunDirectory, out: Path | None) -> AbstractContextManager[None]:
@@ -158,7 +159,7 @@ def _export_operator(
         kind = kind_at_named_path(error)
         raise kind(f"cannot write {path}: {error.strerror}") from None
     _list(path, packed)
-    typer.echo(f"{len(packed)} files; unpack it, and type: python {SCRIPT}")
+    typer.echo(f"{count_of(len(packed), 'file')}; unpack it, and type: python {SCRIPT}")
 
 
 def _list(path: Path, files: Mapping[str, bytes]) -> None:

@@ -24,6 +24,7 @@ from edgeflare.core.query import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.pages.facts import count_of
 from edgeflare.progress import observe
 from edgeflare.run.begin_or_resume import note_other_host
 from edgeflare.run.gate import deviation_rate, exceeds, require_truth, searched_nothing
@@ -213,7 +214,7 @@ def search_exit_code(document: RunDocument, fail_on: str, allow: float, beginnin
     if ended_early and fail_on != "none" and searched_nothing(document):
         raise UserError(
             f"--time-limit {document.plan.time_limit_seconds:g} ended before the search from any of"
-            f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
-            " or fewer seeds with --limit"
+            f" {count_of(document.totals.seeds, 'seed')} did, so nothing can pass: give it more"
+            " time, or fewer seeds with --limit"
         )
     return 0

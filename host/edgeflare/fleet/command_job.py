@@ -336,7 +336,7 @@ class GridJob(FleetJob):
         units = self.units
         return [
             offered_line(self),
-            f"{len(units)} units make a run each, and one more sums them up",
+            f"units that make a run each: {len(units)}, and one more sums them up",
             f"each unit that makes a run: edgeflare {shown_command(units[0].command)}",
             f"would write {self.out} and {self.folder.path}; nothing was written",
         ]

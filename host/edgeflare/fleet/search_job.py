@@ -83,7 +83,7 @@ class SearchJob(FleetJob):
         one = self._units(parts, _SEARCHED)[0]
         return [
             offered,
-            f"{len(parts) - units} units evaluate the seeds, {units} search from them",
+            f"units that evaluate the seeds: {len(parts) - units}; that search from them: {units}",
             f"each unit that searches: edgeflare {shown_command(one.command)}",
             refinement_bound(self.plan, sum(map(len, searched))),
             f"would write {self.out} and {self.folder.path}; nothing was written",

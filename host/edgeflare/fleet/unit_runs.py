@@ -22,6 +22,7 @@ from edgeflare.fleet.record.fleet_state import (
 from edgeflare.fleet.work.folder_archive import NotARunError
 from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
 from edgeflare.fleet.work_units import WorkUnit
+from edgeflare.pages.facts import count_of
 from edgeflare.record.folder import ClaimedFolder
 from edgeflare.untrusted_text import printable
 
@@ -193,7 +194,7 @@ class UnitRuns:
         if self._waiting and not self._under_way and self._next_of(offered) is None:
             refused = len(self._refusing) == len(self.state.places)
             raise (UserError if refused else InfrastructureError)(
-                f"no device of the fleet is left for {len(self._waiting)} units:"
+                f"no device of the fleet is left for {count_of(len(self._waiting), 'unit')}:"
                 f" {self._why_none()}; once one is back, {self.goes_on} goes on"
             )
 

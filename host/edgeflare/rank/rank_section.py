@@ -254,8 +254,8 @@ def _deviating(ranking: Ranking) -> Iterator[str]:
     ]
     if parts:
         yield (
-            f"Of {ranking.seeds} seeds some deviate unmutated and are outside the rank, look at "
-            f"them first: {_list(parts)}."
+            f"Of {count_of(ranking.seeds, 'seed')} some deviate unmutated and are outside the rank,"
+            f" look at them first: {_list(parts)}."
         )
 
 

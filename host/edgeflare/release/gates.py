@@ -227,8 +227,8 @@ def _drawn_gates(name: str, limit: float, figures: CheckFigures) -> Iterator[Che
 
 def _as_on_host(name: str, device: DrawnFigures) -> str:
     if name == "failures":
-        return f"an answer to each of {device.inputs} inputs that the host answers"
-    return f"nothing is computed otherwise than by rounding, on {device.inputs} inputs"
+        return f"an answer to each of {count_of(device.inputs, 'input')} that the host answers"
+    return f"nothing is computed otherwise than by rounding, on {count_of(device.inputs, 'input')}"
 
 
 def _faults_gate(figures: CheckFigures, limit: float) -> CheckGate:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final
 
 from edgeflare.core.query import Arm
-from edgeflare.pages.facts import significant
+from edgeflare.pages.facts import count_of, significant
 from edgeflare.release.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.release.figures.device_figures import DeviceFigures
 from edgeflare.release.figures.file import FileFault, SeenLayers
@@ -74,12 +74,12 @@ def failure_here(device: DrawnFigures) -> str:
     """Return what a device fails at and the host does not, in words; empty where at nothing."""
     if device.failed_alone:
         kinds = ", ".join(sorted(device.failed_here))
-        return f"it fails ({kinds}) on {device.failed_alone} of {device.inputs} inputs"
+        return f"it fails ({kinds}) on {device.failed_alone} of {count_of(device.inputs, 'input')}"
     for output in device.outputs:
         if output.not_finite_alone:
             return (
                 f"it puts out NaN or infinity as {output.output} on {output.not_finite_alone} of"
-                f" {device.inputs} inputs"
+                f" {count_of(device.inputs, 'input')}"
             )
     return ""
 

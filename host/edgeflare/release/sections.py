@@ -134,7 +134,7 @@ def _drawn_device(figures: CheckFigures, cause: Cause | None, named: Named) -> C
     inputs = sum(device.inputs for device in figures.drawn)
     own = sum(device.samples for device in figures.drawn)
     of_them = f", {own} of them pictures or sounds of the package" if own else ""
-    computed = f"{seen} the whole model are as on the host, on {inputs} inputs{of_them}"
+    computed = f"{seen} the whole model are as on the host, on {count_of(inputs, 'input')}{of_them}"
     return CheckSection(
         name="device",
         state="attention" if odd else "pass",

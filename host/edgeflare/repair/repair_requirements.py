@@ -13,6 +13,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import count_of
 from edgeflare.python_callable import is_callable
 from edgeflare.repair.fitting.onnx_network import is_onnx, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
@@ -98,8 +99,8 @@ def require_seeds(name: str, seeds: int) -> None:
     """
     if seeds < LEAST_SEEDS:
         raise UserError(
-            f"{name} has {seeds} seeds, and a repair needs at least {LEAST_SEEDS}, of which it fits"
-            " with three fifths: give more seeds"
+            f"{name} has {count_of(seeds, 'seed')}, and a repair needs at least {LEAST_SEEDS}, of"
+            " which it fits with three fifths: give more seeds"
         )
 
 

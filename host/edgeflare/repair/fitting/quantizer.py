@@ -27,6 +27,7 @@ from edgeflare.models.model_file import read_model_file
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import count_of
 from edgeflare.repair.fitting.float_model import FloatModel, Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
@@ -328,5 +329,5 @@ def _disagreement(first: Sequence[Answer], answers: Sequence[Answer], name: str)
         return None
     return (
         f"{name}: other decisions than with the {KERNEL_SETS['xnnpack'].title} on {differing} of "
-        f"{len(pairs)} seeds"
+        f"{count_of(len(pairs), 'seed')}"
     )

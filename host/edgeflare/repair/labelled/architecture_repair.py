@@ -22,6 +22,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
 from edgeflare.models.run_pair import DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.pages.facts import count_of
 from edgeflare.repair.architecture.block_search import require_steps
 from edgeflare.repair.architecture.float_candidates import (
     FloatCandidates,
@@ -119,9 +120,9 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         computes_in_8_bits(Graph(self._compressed, "the compressed model"))
         if count < LEAST_SEEDS:
             raise UserError(
-                f"{self.pair.name} has {count} seeds, and --method archrepair needs at least"
-                f" {LEAST_SEEDS}, of which three fifths are two batches of {BATCH} to train with:"
-                " give more seeds"
+                f"{self.pair.name} has {count_of(count, 'seed')}, and --method archrepair needs at"
+                f" least {LEAST_SEEDS}, of which three fifths are two batches of {BATCH} to train"
+                " with: give more seeds"
             )
 
     def prepare(self) -> None:

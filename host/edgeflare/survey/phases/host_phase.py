@@ -9,6 +9,7 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.non_finite_outputs import non_finite_lines, non_finite_rows
 from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Arm, EvaluatedQuery, Query, answers_by_arm
+from edgeflare.pages.facts import count_of
 from edgeflare.run.answer_rows import input_crc32
 from edgeflare.survey.items.survey_items import FIRST_BATCH, ItemJudgement, SurveyedItems
 from edgeflare.survey.phases.survey_observer import SurveyObserver
@@ -73,7 +74,7 @@ def _warn(context: CampaignContext, evaluated: Sequence[EvaluatedQuery]) -> None
         *non_finite_lines(
             non_finite_rows(context.panel.reading, evaluated),
             [arm for arm in context.panel.arms if arm is not Arm.DEVICE],
-            f"{len(evaluated)} inputs",
+            count_of(len(evaluated), "input"),
         ),
         *context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], known),
     ]
