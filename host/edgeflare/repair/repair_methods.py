@@ -16,13 +16,10 @@ from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.methods.calibration import Calibration
-from edgeflare.repair.methods.dare_method import Dare
 from edgeflare.repair.methods.equalization import Equalization
-from edgeflare.repair.methods.learning import Learning
+from edgeflare.repair.methods.in_place import Dare, Learning, Ranges, Rounding
 from edgeflare.repair.methods.precision import Precision
-from edgeflare.repair.methods.ranges import Ranges
 from edgeflare.repair.methods.rewrites import Rewrites
-from edgeflare.repair.methods.rounding import Rounding
 from edgeflare.repair.methods.weights_only import WeightsOnly
 from edgeflare.repair.repair_candidate import (
     PLAIN_NAME,
