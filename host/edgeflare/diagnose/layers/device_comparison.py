@@ -20,8 +20,8 @@ from edgeflare.diagnose.layers.layer_figures import (
     ComparisonNotes,
     ErrorSums,
     LayerFigures,
+    error_sums,
     listed,
-    output_step,
 )
 from edgeflare.diagnose.layers.layers_document import differs_on_device
 from edgeflare.errors import UserError
@@ -74,9 +74,7 @@ class DeviceComparison:
         )
         if left_out:
             notes.add("alone", f"not run by themselves: {_named(graph, sorted(left_out))}")
-        steps = {layer.index: output_step(graph, layer) for layer in graph.layers}
-        self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
-        self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
+        self._entire_sums, self._single_sums = error_sums(graph), error_sums(graph)
         self._captures = True
         self.outputs_differ = 0
         self.together: tuple[int, ...] = ()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.layer_difference import LayerName, cosine, decibels, distances
 from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.models.quantized_range import QuantizedRange
-from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.pages.facts import shortened
 from edgeflare.record.json_types import Amount, Count, Share
 
@@ -114,6 +114,15 @@ class ErrorSums:
             self._largest / self._step if self._step else None,
             self._not_finite_here,
         )
+
+
+def error_sums(graph: Graph) -> dict[int, ErrorSums]:
+    """Return sums of what each layer of a compressed model puts out first, with nothing counted."""
+    sums = {}
+    for layer in graph.layers:
+        scales = graph.tensors[layer.outputs[0]].scales if layer.outputs else ()
+        sums[layer.index] = ErrorSums(scales[0] if len(scales) == 1 else None)
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +283,6 @@ class LayerFigures:
     sensitivity: Sensitivity | None = None
     device_entire: LayerError | None = None
     device_single: LayerError | None = None
-
-
-def output_step(graph: Graph, operator: GraphOp) -> float | None:
-    """Return the step of what an operator puts out first, in real values.
-
-    None where that is not quantized, or each channel has a step of its own.
-    """
-    scales = graph.tensors[operator.outputs[0]].scales if operator.outputs else ()
-    return scales[0] if len(scales) == 1 else None
 
 
 _MOST_NAMED: Final = 3

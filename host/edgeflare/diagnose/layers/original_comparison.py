@@ -18,14 +18,13 @@ from edgeflare.diagnose.layer_graphs import LayeredModel
 from edgeflare.diagnose.layer_matching import CONVERSIONS, match_layers
 from edgeflare.diagnose.layers.layer_figures import (
     ComparisonNotes,
-    ErrorSums,
     LayerConstants,
     LayerFigures,
     RangeSums,
     RangeUse,
     Sensitivity,
+    error_sums,
     listed,
-    output_step,
 )
 from edgeflare.diagnose.margin_error import answers_behind
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
@@ -72,9 +71,7 @@ class OriginalComparison:
             names = listed(str(layer_name(graph, operator)) for operator in without)
             notes.add("matched", f"the original has no layer like {names}")
         self._part: Part | None = None
-        steps = {layer.index: output_step(graph, layer) for layer in graph.layers}
-        self._entire_sums = {op: ErrorSums(step) for op, step in steps.items()}
-        self._single_sums = {op: ErrorSums(step) for op, step in steps.items()}
+        self._entire_sums, self._single_sums = error_sums(graph), error_sums(graph)
         ranges = {
             operator.index: range_of(graph.tensors[operator.outputs[0]]) for operator in self._shown
         }
