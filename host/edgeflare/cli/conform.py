@@ -111,7 +111,10 @@ def conform(
     on_fleet.require_complete()
     cells = _cells(ops, dtype)
     if listed:
-        _list(cells, as_json=as_json)
+        if as_json:
+            typer.echo(json.dumps(listed_operators(cells), indent=1))
+        else:
+            print_operators(Console(), cells)
         return 0
     seconds = None if time_limit is None else read_time("--time-limit", time_limit)
     if matrix:
@@ -266,13 +269,6 @@ def _cells(ops: str | None, dtype: str | None) -> tuple[Cell, ...]:
     operators = () if ops is None else [part.upper() for part in read_parts("--ops", ops)]
     types = () if dtype is None else [part.lower() for part in read_parts("--dtype", dtype)]
     return chosen_cells(operators, types)
-
-
-def _list(cells: tuple[Cell, ...], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(listed_operators(cells), indent=1))
-    else:
-        print_operators(Console(), cells)
 
 
 def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tuple[Cell, ...]:

@@ -105,7 +105,9 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     nor what operators read or write whose demands are not known here.
     """
     tied = {
-        tensor.index: tensor.index for tensor in graph.tensors if _quantized(graph, tensor.index)
+        tensor.index: tensor.index
+        for tensor in graph.tensors
+        if tensor.dtype == "int8" and range_of(tensor) is not None
     }
     fixed = {*graph.inputs, *graph.outputs}
     fixed |= {tensor for tensor in tied if tensor not in graph.made_by}
@@ -168,11 +170,6 @@ def pools_all(graph: Graph, operator: GraphOp) -> bool:
         options["filterHeight"] >= known.shape[1] and options["filterWidth"] >= known.shape[2]
     )
     return whole and not options["fusedActivationFunction"]
-
-
-def _quantized(graph: Graph, tensor: int) -> bool:
-    known = graph.tensors[tensor]
-    return known.dtype == "int8" and range_of(known) is not None
 
 
 def _root(tied: Mapping[int, int], tensor: int) -> int:

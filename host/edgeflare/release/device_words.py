@@ -59,7 +59,11 @@ def sure_of_devices(figures: CheckFigures) -> Iterator[str]:
     for device in seen:
         said = [*_same(device), *_delegated(device.known.provenance)]
         if device.operators is not None:
-            said.append(_tried(device.operators))
+            known = device.operators
+            said.append(
+                f"{known.tried} of {count_of(known.operators, 'operator')} tried by themselves,"
+                f" in {count_of(known.models, 'model')}"
+            )
         if said:
             yield f"{f'{device.known.name}: ' if len(seen) > 1 else ''}{'; '.join(said)}"
 
@@ -100,13 +104,6 @@ def _faults(operators: SeenOperators) -> Iterator[str]:
         where = "as it stands" if first.places else "near to how it stands"
         known = f"; this is {first.issue}" if first.issue else ""
         yield f"conform finds {first} on values of its own, {where}{known}{rest}"
-
-
-def _tried(operators: SeenOperators) -> str:
-    return (
-        f"{operators.tried} of {count_of(operators.operators, 'operator')} tried by themselves,"
-        f" in {count_of(operators.models, 'model')}"
-    )
 
 
 def _delegated(what: Provenance) -> Iterator[str]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.pages.facts import in_words, number, significant
 from edgeflare.pages.page import Block, Illustration, Section, Table
 from edgeflare.release.check_document import CheckDocument
 from edgeflare.release.figures.condition_cells import FieldCell
-from edgeflare.release.figures.device_figures import DeviceFigures, OutputFigures
+from edgeflare.release.figures.device_figures import OutputFigures
 
 
 def measured_sections(
@@ -235,7 +236,10 @@ def _decisions(document: CheckDocument) -> Table:
         (
             device.decisions.device,
             f"{device.decisions.inputs:,}",
-            *(_right(device, arm) for arm in ("original", "twin", "device")),
+            *(
+                f"{device.decisions.accuracy(arm):.1%}" if arm in device.decisions.right else "–"
+                for arm in Arm
+            ),
             f"{device.decisions.changes.changed:,}",
             f"{device.decisions.changes.by_tie:,}",
             f"{device.decisions.changes.harmed:,}",
@@ -252,11 +256,6 @@ def _decisions(document: CheckDocument) -> Table:
         ),
         rows=rows,
     )
-
-
-def _right(device: DeviceFigures, arm: str) -> str:
-    known = {str(source): count for source, count in device.decisions.right.items()}
-    return f"{known[arm] / device.decisions.labelled:.1%}" if arm in known else "–"
 
 
 def _losses(document: CheckDocument) -> Table:

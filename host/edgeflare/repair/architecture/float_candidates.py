@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +12,7 @@ from edgeflare.repair.architecture.block_localization import (
     suspicious_neurons,
     suspiciousness,
 )
-from edgeflare.repair.architecture.block_search import FoundBlock, search_block
+from edgeflare.repair.architecture.block_search import search_block
 from edgeflare.repair.architecture.network_blocks import NetworkBlock, network_blocks
 from edgeflare.repair.architecture.trained_classifier import (
     LabelledRows,
@@ -124,13 +123,12 @@ class FloatCandidates:
         found = search_block(
             self.content, block, self.labelled, self.pace, self._new_rng(), progress
         )
-        return TrainedNetwork(found.content, tuple(_connections(found)))
+        connections = (
+            FoundConnection(*edge, name, round(found.shares[edge][name], 4))
+            for edge, name in found.connections.items()
+        )
+        return TrainedNetwork(found.content, tuple(connections))
 
     def _new_rng(self) -> np.random.Generator:
         """Return a generator of the repair's seed: each candidate has the same draws of its own."""
         return np.random.default_rng(self.rng_seed)
-
-
-def _connections(found: FoundBlock) -> Iterator[FoundConnection]:
-    for edge, name in found.connections.items():
-        yield FoundConnection(*edge, name, round(found.shares[edge][name], 4))

@@ -121,7 +121,7 @@ def float_operators(
     }
     if readers.issubset(chosen.values()):
         rules.append(_unchanged(_EACH, "INPUT"))
-    if _makes_an_output(original, chosen.values()):
+    if any(original.made_by.get(tensor) in chosen.values() for tensor in original.outputs):
         rules.append(_unchanged(_EACH, "OUTPUT"))
     return _rewritten(model, tuple(rules))
 
@@ -198,10 +198,6 @@ def _chosen(network: QuantizedNetwork, operators: Collection[int]) -> dict[int, 
             "no counterpart in the original: name another one"
         )
     return {operator: known[operator] for operator in sorted(chosen)}
-
-
-def _makes_an_output(graph: Graph, operators: Collection[int]) -> bool:
-    return any(graph.made_by.get(tensor) in operators for tensor in graph.outputs)
 
 
 def _rewritten(model: FloatModel, recipe: Recipe) -> Rewritten:
