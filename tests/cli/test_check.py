@@ -419,7 +419,7 @@ def test_unlabelled_inputs_are_judged_as_far_as_they_tell(tmp_path: Path) -> Non
     assert "not checked: accuracy-drop, net-harm" in " ".join(said.out.split())
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, card = tmp_path / "out", tmp_path / "README.md"
     said = call_here("check", EXAMPLE, *FEW, "--mend", "--dry-run", "--out", out, "--card", card)
     assert said.code == 0, said.err
@@ -427,6 +427,9 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert "answers of original, twin, device to 70 inputs on emulated-builtin: about" in said.out
     assert "until 90 s" in said.out  # of three fifths of the budget
     assert "where the file is to blame, a repair at equal cost, until 300 s" in said.out
+    monkeypatch.setitem(sys.modules, "litert_quantizer", None)
+    said = call_here("check", EXAMPLE, "--limit", "20", "--dry-run")
+    assert "no searches near to inputs: pip install 'edgeflare[repair]'" in said.out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import Input
 from edgeflare.core.interrupt import Interrupt
@@ -40,7 +41,7 @@ from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.file_faults import file_figures
 from edgeflare.release.layer_faults import INPUTS, layer_seconds
 from edgeflare.release.named_models import LoadedModels
-from edgeflare.release.near import near_seconds
+from edgeflare.release.near import near_seconds, require_quantizable
 from edgeflare.release.pair_assumptions import assumed_toml
 from edgeflare.release.pair_check import CheckObserver, CheckStore, PairCheck
 from edgeflare.release.phases.answer_phase import ask_device, open_on
@@ -347,9 +348,9 @@ def planned_check(check: PairCheck) -> list[str]:
         each = seconds_per_input(opened)
         others = cost_seconds(each) * len(check.profiles)
         others += field_seconds(opened, places(opened), each)
+        near = _planned_search(check, opened, each) if check.request.near else []
     until, devices = check.seconds_to_measure, len(check.profiles)
     gates = ", ".join(f"{name} {limit:g}" for name, limit in check.request.gates.items())
-    near = [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {until:.0f} s"]
     seconds = check.request.time_limit_seconds
     mending = [f"where the file is to blame, a repair at equal cost, until {seconds:.0f} s"]
     return [
@@ -359,7 +360,17 @@ def planned_check(check: PairCheck) -> list[str]:
         f" until {FIELD_UNTIL * until:.0f} s",
         f"the layers on at most {min(INPUTS, known)} inputs: about"
         f" {ceil(layer_seconds(known, each))} s, until {LAYERS_UNTIL * until:.0f} s",
-        *(near if check.request.near else []),
+        *near,
         *(mending if check.request.mend else []),
         f"gates, at most: {gates}",
     ]
+
+
+def _planned_search(check: PairCheck, opened: OpenedPair, each: float) -> list[str]:
+    """Return what a search near to the inputs would do, a line; or why there would be none."""
+    try:
+        require_quantizable(opened.pair)
+    except UserError as refused:
+        return [f"no searches near to inputs: {refused}"]
+    until = check.seconds_to_measure
+    return [f"searches near to inputs: about {ceil(near_seconds(each))} s, until {until:.0f} s"]

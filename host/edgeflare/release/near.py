@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import replace
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from statistics import median
@@ -30,6 +31,7 @@ from edgeflare.core.query import Arm
 from edgeflare.diagnose.layer_graphs import tflite_original
 from edgeflare.errors import UserError
 from edgeflare.models.model_file import read_model_file
+from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
@@ -87,11 +89,11 @@ def near_figures(
         UserError: the pair has no original that can be quantized, or the extra is not installed.
 
     """
-    original = tflite_original(opened.pair)
+    content = require_quantizable(opened.pair)
     inputs = opened.seeds.inputs[list(places[:_CALIBRATION])]
     ids = [opened.seeds.seed_ids[at] for at in places]
     rows = opened.panel.rows(Arm.ORIGINAL, inputs, ids[:_CALIBRATION])
-    content = reference_int8(read_model_file(original), rows)
+    content = reference_int8(content, rows)
     queries = _queries(opened, seconds / 2)
     file = folder / "reference.tflite"
     write_atomically(file, content)
@@ -120,6 +122,24 @@ def near_figures(
         model=_figures(mine, "near"),
         reference=_figures(theirs, "near_reference"),
     )
+
+
+def require_quantizable(pair: Pair) -> bytes:
+    """Return the original that the reference compression is made of.
+
+    Raises:
+        UserError: the pair has none that can be quantized, or the extra is not installed.
+
+    """
+    content = read_model_file(tflite_original(pair))
+    graph = Graph(content)
+    if len(graph.inputs) > 1 or graph.tensors[graph.inputs[0]].dtype != "float32":
+        raise UserError("only originals with one input of float32 are quantized to compare with")
+    if find_spec("litert_quantizer") is None:
+        raise UserError(
+            "pip install 'edgeflare[repair]' brings the reference compression that it needs"
+        )
+    return content
 
 
 def near_seconds(each: float) -> float:
@@ -185,25 +205,21 @@ def reference_int8(content: bytes, rows: NDArray[np.generic]) -> bytes:
     """Return a float model quantized to int8.
 
     Args:
-        content: the `.tflite` of the original, of one input, in float32.
+        content: the `.tflite` of the original, see `require_quantizable`.
         rows: (n, *shape) inputs as it takes them, from which ranges are taken.
 
     Raises:
-        UserError: the extra is not installed, or the library does not quantize the model.
+        UserError: the library cannot be imported, or does not quantize the model.
 
     """
-    graph = Graph(content)
-    if len(graph.inputs) > 1 or graph.tensors[graph.inputs[0]].dtype != "float32":
-        raise UserError("only originals with one input of float32 are quantized to compare with")
     try:
         from litert_quantizer import quantizer, recipe  # noqa: PLC0415 - needs an extra
         from litert_quantizer.calibrator import Calibrator  # noqa: PLC0415
         from litert_quantizer.recipe_manager import RecipeManager  # noqa: PLC0415
         from litert_quantizer.utils import qsv_utils  # noqa: PLC0415
-    except ImportError:
-        raise UserError(
-            "pip install 'edgeflare[repair]' brings the reference compression that it needs"
-        ) from None
+    except ImportError as error:
+        raise UserError(f"litert-quantizer cannot be imported: {error}") from None
+    graph = Graph(content)
     signed, key, name = _with_signature(content)
     shape = graph.tensors[graph.inputs[0]].shape
     samples = [{name: np.ascontiguousarray(row.reshape(shape))} for row in rows]

@@ -85,9 +85,15 @@ class CheckRecord:
         """
         if not self.interrupt.asked():
             self.observer.begun(name, about, max(0.0, self.seconds_left(until)))
-        self.update(cut=tuple(phase for phase in self.figures.cut if phase != name))
+        self._uncut(name)
         self.found(name)
         return self.check.stopped(until, self.interrupt, lambda: self.cut(name))
+
+    def refuse(self, name: str, why: str) -> None:
+        """Note why a phase cannot be done that has not begun, and keep the figures."""
+        self._uncut(name)
+        self.miss(name, why)
+        self.keep()
 
     @contextmanager
     def measuring(self, name: str) -> Iterator[None]:
@@ -122,6 +128,9 @@ class CheckRecord:
         """Note that a phase was cut off, or not begun."""
         if name not in self.figures.cut:
             self.update(cut=(*self.figures.cut, name))
+
+    def _uncut(self, name: str) -> None:
+        self.update(cut=tuple(phase for phase in self.figures.cut if phase != name))
 
     def miss(self, name: str, why: str) -> None:
         """Note why a part could not be measured."""

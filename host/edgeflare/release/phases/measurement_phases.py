@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edgeflare.campaign.pair_panel import OpenedPair
 from edgeflare.devices.device import Device
+from edgeflare.errors import UserError
 from edgeflare.release.answers import places, seconds_per_input
 from edgeflare.release.causes.cause import OF_THE_FILE
 from edgeflare.release.cost import cost_figures, cost_seconds
@@ -17,7 +18,12 @@ from edgeflare.release.field import field_figures, field_seconds
 from edgeflare.release.figures.file import SeenLayers
 from edgeflare.release.invocation_variants import pair_variants, variant_seconds
 from edgeflare.release.layer_faults import layer_figures, layer_seconds
-from edgeflare.release.near import MOST_SECONDS, near_figures, near_seconds
+from edgeflare.release.near import (
+    MOST_SECONDS,
+    near_figures,
+    near_seconds,
+    require_quantizable,
+)
 from edgeflare.release.operator_conformance import operator_figures
 from edgeflare.release.phases.check_record import FIELD_UNTIL, LAYERS_UNTIL, CheckRecord
 
@@ -82,6 +88,11 @@ def search_near(record: CheckRecord, opened: OpenedPair) -> None:
     if not record.check.request.near:
         return
     if record.figures.near is not None and not record.was_cut("near"):
+        return
+    try:
+        require_quantizable(opened.pair)
+    except UserError as refused:
+        record.refuse("near", str(refused))
         return
     about = record.about(opened.devices[0].profile.name, near_seconds)
     stopped = record.begin("near", record.until, about)
