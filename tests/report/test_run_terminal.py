@@ -220,14 +220,28 @@ def test_a_run_that_found_nothing(document: Document) -> None:
     }  # fmt: skip
     document |= {"findings": [], "deviating_seeds": []}
     text = printed(document)
-    assert "– mean, – median" in text
+    assert "queries for a finding –" in " ".join(text.split())
     assert "Findings" not in text
     told = summary(document)
     assert "✅ No input was found on which original and device decide differently." in told
     assert "–" in told
     told = summary({**document, "unverified": [found], "stopped_by": "error"})
-    assert "⚠️ No input was found" in told
+    assert "⚠️ 1 input was found on which original and device decide differently, and none" in told
     assert "### Not verified yet" in told
+
+
+def test_a_finding_that_was_not_refined_may_count_yet(document: Document) -> None:
+    for entry in document["findings"]:
+        entry |= {"within": False, "strong": False, "kind": "deviation", "cause": "kernel"}
+    document |= {"deviating_seeds": []}
+    document["totals"] |= {
+        "refined": 0, "refine_queries": 479, "refine_device_queries": 61, "refine_seconds": 0.9,
+        "shrink_queries": 0, "shrink_device_queries": 0, "shrink_seconds": 0.0,
+    }  # fmt: skip
+    assert "; none of it counts." in summary(document)
+    told = summary({**document, "stopped_by": "interrupt"})
+    assert "; none of it counts yet." in told
+    assert "| 479 queries, 61 on the device, 0.9 s |" in told
 
 
 def test_searching_and_refining_are_apart(document: Document) -> None:

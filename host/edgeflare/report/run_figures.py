@@ -76,7 +76,9 @@ def _search_figures(document: RunDocument) -> Lines:
         *harm_lines(document),
         (
             "queries for a finding",
-            f"{number(totals.mean_queries)} mean, {number(totals.median_queries)} median; "
+            "–"
+            if totals.mean_queries is None
+            else f"{number(totals.mean_queries)} mean, {number(totals.median_queries)} median; "
             f"{number(totals.mean_device_queries)} on the device",
         ),
         *spent_lines(totals),
@@ -209,7 +211,7 @@ def spent_lines(totals: Totals) -> Lines:
     said = ", ".join(
         f"{name} {queries:,} in {seconds:.1f} s"
         for name, queries, seconds in steps
-        if queries is not None and seconds is not None
+        if queries and seconds is not None  # of a step that was cut off nothing is known
     )
     inside = _white_box_spent(totals.refine_host_gradients, totals.refine_translated_evaluations)
     return [

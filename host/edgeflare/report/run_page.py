@@ -47,7 +47,7 @@ from edgeflare.report.run_figures import (
     run_figures,
     who_was_right,
 )
-from edgeflare.run.gate import counted
+from edgeflare.run.gate import counted, may_count_yet
 from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.plan import SHOWN
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
@@ -174,9 +174,14 @@ def _search_lead(document: RunDocument) -> str:
     totals, arms = document.totals, _arms(document)
     differ = answer_words(document.pair).differ
     if not totals.findings and not totals.deviating_seeds:
-        return f"No input was found on which {arms} {differ}"
+        waiting = len(document.unverified)
+        if not waiting:
+            return f"No input was found on which {arms} {differ}"
+        inputs = "1 input was" if waiting == 1 else f"{waiting:,} inputs were"
+        return f"{inputs} found on which {arms} {differ}, and none is verified yet"
     searched = totals.seeds - totals.deviating_seeds
-    otherwise = "" if counted(document) else "; none of it counts"
+    yet = " yet" if may_count_yet(document) else ""
+    otherwise = "" if counted(document) else f"; none of it counts{yet}"
     themselves = totals.deviating_seeds
     as_it_is = "1 deviates as it is" if themselves == 1 else f"{themselves:,} deviate as they are"
     return (

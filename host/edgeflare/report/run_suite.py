@@ -11,7 +11,7 @@ from edgeflare.pages.facts import in_words, number
 from edgeflare.pages.junit import JUnitCase, JUnitFailure, Suite
 from edgeflare.report.entry_words import decisions, named_kind, sort
 from edgeflare.report.run_figures import unmutated_lines
-from edgeflare.run.gate import counted
+from edgeflare.run.gate import counted, may_count_yet
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
@@ -98,12 +98,7 @@ def _searched(document: RunDocument) -> _Cases:
         undecided = set(seed_ids) - decided - again
     if document.stopped_by:
         undecided |= {entry.seed_id for entry in document.unverified}
-        # A finding that does not count may still come to count, once it is refined.
-        undecided |= {
-            entry.seed_id
-            for entry in document.findings
-            if not counts(entry) and entry.refined is None
-        }
+        undecided |= {entry.seed_id for entry in may_count_yet(document)}
         undecided -= set(failed)
     return seed_ids, failed, undecided
 

@@ -96,6 +96,13 @@ def counted(document: RunDocument) -> list[Finding]:
     return [entry for entry in (*seeds, *document.findings) if counts(entry)]
 
 
+def may_count_yet(document: RunDocument) -> list[Finding]:
+    """Return the findings that do not count, and may come to it: the run ended before refining."""
+    if not document.stopped_by:
+        return []
+    return [entry for entry in document.findings if not counts(entry) and entry.refined is None]
+
+
 def ties_count(document: RunDocument) -> bool:
     """Whether seeds that deviate by a tie count: where ties do harm, or are no exception.
 
