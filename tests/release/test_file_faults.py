@@ -71,3 +71,26 @@ def test_what_reads_numbers_otherwise_is_a_fault(
     computed: tuple[float, int], made: tuple[float, int], expected: list[str]
 ) -> None:
     assert kinds(computed, made) == expected
+
+
+def multiplying(path: Path, factor: float, dtype: str) -> Path:
+    """Write a model of y = x · factor, which is stored in a type."""
+    graph = GraphWriter()
+    x, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in ("x", "y"))
+    constant = graph.constant("factor", np.full(4, factor, dtype))
+    if dtype == "float16":
+        stored, constant = constant, graph.tensor("wide", (4,), "FLOAT32")
+        graph.operator("DEQUANTIZE", [stored], [constant], version=3)
+    graph.operator("MUL", [x, constant], [y], schema.MulOptionsT())
+    return graph.save(path, [x], [y])
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1e-9, ["flushed-constant"]), (0.5, [])])
+def test_zeros_are_the_fault_of_half_precision_where_it_cannot_hold_the_values(
+    factor: float, expected: list[str], tmp_path: Path
+) -> None:
+    original = multiplying(tmp_path / "f.tflite", factor, "float32")
+    compressed = multiplying(tmp_path / "g.tflite", 0.0, "float16")
+    given = Settings(original=str(original), compressed=str(compressed))
+    found = file_figures(load_pair(EXAMPLE, given))
+    assert [fault.kind for fault in found.faults] == expected

@@ -38,6 +38,9 @@ _STEPS: Final = 0.5
 """Steps by which a number may be read otherwise: scales that differ by rounding in float32 come to
 some millionths."""
 
+_LEAST_HELD: Final = float(np.finfo(np.float16).tiny)
+"""Smallest number that every converter to half precision keeps; some make 0 of subnormal ones."""
+
 _GROSS: Final = 0.1
 """Part of the range by which a number may be read otherwise before a state counts as faulty, though
 its real values are handed on here: the zero points of a state are often one step apart."""
@@ -135,14 +138,18 @@ def _of_layers(compressed: Graph, original: Graph) -> Iterator[FileFault]:
 
 
 def _flushed(compressed: Graph, mine: GraphTensor, original: Graph, its: GraphTensor) -> bool:
-    """Whether half precision made zeros of all values of a constant, of which none was one."""
+    """Whether half precision made zeros of all values of a constant, of which none was one.
+
+    Values that it holds became 0 by other means, and their layer has other constants.
+    """
     stored = compressed.stored(mine.index)
     if stored is None or stored.dtype != "float16":
         return False
     values, wanted = compressed.real_values(mine.index), original.real_values(its.index)
     if values is None or wanted is None or not np.size(values):
         return False
-    return not np.any(values) and bool(np.all(wanted))
+    held = np.abs(wanted) >= _LEAST_HELD
+    return not np.any(values) and bool(np.all(wanted)) and not np.any(held)
 
 
 def scale_faults(graph: Graph, state: Mapping[str, str]) -> Iterator[FileFault]:
