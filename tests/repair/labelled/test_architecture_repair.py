@@ -13,6 +13,7 @@ pytest.importorskip("litert_quantizer", reason="needs the extra repair")
 
 from called_commands import completed, document_of, refused
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_writer import Writer, notes
 from edgeflare.repair.architecture import block_search, candidate_operators
 from edgeflare.repair.architecture.candidate_operators import NONE
 from edgeflare.repair.architecture.network_blocks import network_blocks
@@ -132,8 +133,12 @@ def test_plain_is_chosen_unless_another_one_is_surely_better() -> None:
 def test_a_network_is_compressed_as_another_one_was() -> None:
     content, rows = network(), stripes(20, 3)[0].astype(np.float32) / 255
     ranges = {"image": (0.0, 1.0), "pool": (0.0, 1.0)}
-    like = write_tflite([ChainStep("pool", "MEAN", ("image",), (1, 1))], SHAPE, ranges)
-    made = Graph(compressed_as(like, QuantizedNetwork(content, content, rows, rows)).content)
+    writer = Writer(write_tflite([ChainStep("pool", "MEAN", ("image",), (1, 1))], SHAPE, ranges))
+    writer.note("TFLITE_METADATA", b"names")
+    fitted = QuantizedNetwork(content, content, rows, rows)
+    anew = compressed_as(writer.content(), fitted).content
+    assert notes(anew)["TFLITE_METADATA"] == b"names"
+    made = Graph(anew)
     assert {made.tensors[at].dtype for at in (*made.inputs, *made.outputs)} == {"int8"}
     assert all(made.tensors[layer.outputs[0]].dtype == "int8" for layer in made.layers)
 

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.associated_files import with_associated_files
 from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
 from edgeflare.outside_text import json_value
 from edgeflare.python_callable import reason
@@ -52,8 +53,12 @@ class FloatModel:
     these have a counterpart in the original.
     """
 
-    def __init__(self, network: QuantizedNetwork) -> None:
+    def __init__(self, network: QuantizedNetwork, like: bytes | None = None) -> None:
         """Read the original.
+
+        Args:
+            network: network whose original is copied.
+            like: the compressed model's file; None for that of the network.
 
         Raises:
             RewritingFailed: the original stores weights in fewer bits than float32.
@@ -69,6 +74,7 @@ class FloatModel:
                     " compression"
                 )
         self._network = network
+        self._like = network.content if like is None else like
         self._model = self._library.read_model(bytearray(network.original))
         # The library reads a field that converters before 2020 did not write. Without it each
         # operator of such a file is rewritten as an ADD, its weights as activations.
@@ -76,7 +82,7 @@ class FloatModel:
             code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
         self._main = self._model.subgraphs[0]
         self._ranges: dict[str, dict[str, NDArray[np.float64]]] = {}
-        _take_metadata(self._model, network.graph.model)
+        _take_metadata(self._model, Graph(self._like).model)
         _take_interface(self._model, network)
         _name_each_tensor(self._main)
 
@@ -173,7 +179,7 @@ class FloatModel:
             for tensor in main.tensors:
                 tensor.name = name + b"/inner" if tensor.name == name else tensor.name
             main.tensors[new].name = name
-        return with_associated_files(written(made), self._network.content)
+        return with_associated_files(written(made), self._like)
 
     def _name(self, tensor: int) -> str:
         return str(self._main.tensors[tensor].name.decode(errors="replace"))

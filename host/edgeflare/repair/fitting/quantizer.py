@@ -129,8 +129,8 @@ def float_operators(
 def compressed_as(compressed: bytes, network: QuantizedNetwork) -> Rewritten:
     """Compress a float network as another one was: in 8 bits whole, or its weights alone.
 
-    Activations have the range of their values on the inputs to fit with. Inputs and outputs are in
-    float where those of the other network are.
+    The file has the other one's metadata. Activations have the range of their values on the inputs
+    to fit with. Inputs and outputs are in float where those of the other network are.
 
     Args:
         compressed: the other compressed network's file.
@@ -143,7 +143,7 @@ def compressed_as(compressed: bytes, network: QuantizedNetwork) -> Rewritten:
     """
     like = Graph(compressed, "the compressed model")
     integers = computes_in_8_bits(like)
-    model = FloatModel(network)
+    model = FloatModel(network, compressed)
     if not integers:
         return _rewritten(model, (_stored_int8(_EACH, _ALL),))
     model.observe_ranges()
