@@ -34,7 +34,7 @@ SEARCHES: dict[str, str] = {
     "{e} --compressed {m}": "is not a model file",
     "{e} --compressed {m}/two-inputs.tflite": "has 2 inputs … 'mask'",
     "{e} --compressed {m}/future.tflite": f"{LITERT} has no operator CONV_2D version 99 …"
-    f" (the host; emulated-builtin has {LITERT})",
+    f" this is the host, which runs it too, and emulated-builtin has {LITERT}",
     "{e} --compressed {m}/future.tflite --device grpc://127.0.0.1:1": "CONV_2D version 99 …"
     " grpc://127.0.0.1:1 cannot be asked",
     "{e} --original {e}/seeds.npz": "seeds.npz' is no original model … module:function",

@@ -27,6 +27,7 @@ from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.compressed_model import (
     CompressedModel,
+    ModelRefused,
     OperatorMissing,
     compressed_makers,
     open_compressed,
@@ -51,7 +52,7 @@ _PROVEN_ON = 16
 constant shows on any; several are run for kernels that keep something between two inputs."""
 
 
-class RefusedByDevice(UserError):  # noqa: N818 - what happened, to be told apart
+class RefusedByDevice(ModelRefused):
     """The device's runtime refuses a model that the host's takes."""
 
 
@@ -254,7 +255,10 @@ def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> CompressedMode
     try:
         return open_compressed(pair, kernels)
     except OperatorMissing as missing:
-        raise UserError(f"{missing} (the host; {profile.name} {_runtime(profile)})") from None
+        there = f"{profile.name} {_runtime(profile)}"
+        raise OperatorMissing(
+            f"{missing}; this is the host, which runs it too, and {there}"
+        ) from None
 
 
 def _runtime(profile: Profile) -> str:

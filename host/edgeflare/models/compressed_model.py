@@ -29,7 +29,7 @@ from edgeflare.models.evaluator import ONCE, HostModel, Invocation
 from edgeflare.models.model_file import check_model_file, read_model_file, temporary_model
 from edgeflare.models.pair import Pair
 from edgeflare.models.runtime_versions import is_version, runtime_python
-from edgeflare.models.tflite import OperatorMissing, TFLiteModel, open_tflite
+from edgeflare.models.tflite import ModelRefused, OperatorMissing, TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor, tensor_indexes
 from edgeflare.models.tflite_writer import Writer
 from edgeflare_protos.kernel_sets import (
@@ -41,6 +41,7 @@ from edgeflare_protos.kernel_sets import (
 
 __all__ = [
     "CompressedModel",
+    "ModelRefused",
     "OperatorMissing",
     "compressed_bytes",
     "compressed_makers",

@@ -27,7 +27,11 @@ from edgeflare_agent.runtime import (
 from edgeflare_protos.kernel_sets import Kernels
 
 
-class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like WorkerLost
+class ModelRefused(UserError):  # noqa: N818 - what happened, to be told apart
+    """A runtime refuses a file, however it is called; the message says which and why."""
+
+
+class OperatorMissing(ModelRefused):
     """The runtime has no such operator, or not that version; the message names all three."""
 
 
@@ -77,7 +81,7 @@ def open_tflite(
             raise OperatorMissing(f"{path}: {rejected}") from rejected
         if invocation != ONCE:  # which is likelier to be wrong than the file
             raise UserError(f"{path}: {rejected}") from rejected
-        raise UserError(
+        raise ModelRefused(
             f"{path} does not load, copy it or convert it again: {rejected}"
         ) from rejected
     except WorkerLost as lost:
@@ -98,7 +102,7 @@ def _require_runnable(path: Path, invocation: Invocation) -> None:
         graph = Graph(content, str(path))
     except UserError as error:
         why = str(error).removeprefix(f"{path}: ")
-        raise UserError(f"{path} does not load, copy it or convert it again: {why}") from error
+        raise ModelRefused(f"{path} does not load, copy it or convert it again: {why}") from error
     _require_sizes(graph, path, invocation)
     if not invocation.signature:  # whose graph may be another one; the runtime refuses there
         _require_numbers(graph, path)

@@ -12,6 +12,7 @@ from typing import Final
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
+from edgeflare.models.tflite import ModelRefused
 from edgeflare.release.assumptions.assumption import Assumption
 from edgeflare.release.pair_assumptions import assumed_of, loaded_pair
 from edgeflare.release.pair_check import command_about
@@ -157,6 +158,8 @@ class LoadedModels:
         """Say what to type, where something was assumed of models that are refused."""
         try:
             yield
+        except ModelRefused:
+            raise
         except UserError as refused:
             if self.assumed is None or not self.assumed.notes:
                 raise
