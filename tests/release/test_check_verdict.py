@@ -294,6 +294,16 @@ def test_other_kernels_hide_no_fault_of_the_file() -> None:
     assert found.next_step.endswith("neither mends the file")
 
 
+def test_constants_that_no_compression_explains_are_told_of_a_model_that_may_ship() -> None:
+    off = "a constant of CONV_2D is off by 42 steps"
+    layers = layer_figures(fault("constants", off))
+    for known in (decisions(), decisions(labelled=0, right={})):
+        found = judged(figures(decisions=known, layers=layers))
+        assert found.name == "ship"
+        assert f"{off}, whose harm these inputs do not show" in found.sentence
+        assert "that was found" not in found.sentence
+
+
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
     broken = structs.replace(BROKEN, inputs=5)
     assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"

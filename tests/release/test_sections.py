@@ -107,7 +107,7 @@ def test_a_fault_that_counts_is_said_before_one_that_shows_in_no_decision() -> N
     alone = section("file", figures(file=file_figures(both[0])))
     assert (alone.state, alone.sentence) == (
         "attention",
-        "a scale is coarse, which shows in no decision",
+        "a scale is coarse, whose harm these inputs do not show",
     )
 
 

@@ -13,6 +13,7 @@ from edgeflare.release.causes.cause import UNDECIDED, Cause
 from edgeflare.release.causes.first_cause import find_cause
 from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.gates import CheckGate
+from edgeflare.release.harm import UNSEEN
 
 Name = Literal["ship", "do-not-ship", "undecided"]
 
@@ -256,7 +257,11 @@ def _seen(figures: CheckFigures) -> str:
         f"{its.changes.changed} of {count_of(its.inputs, 'decision')} changed{where}{tied},"
         f" {kernels.strictly} by kernels"
     )
+    constants = next((fault for fault in figures.faults if fault.kind == "constants"), None)
+    if constants is not None:  # which no compression explains
+        said += f"; {constants.sentence}, {UNSEEN}"
     if not (its.labelled and Arm.ORIGINAL in its.right):
-        return f"without a fault that was found: {said}"
+        found = "these inputs show" if figures.faults else "was found"
+        return f"without a fault that {found}: {said}"
     first, here = its.accuracy(Arm.ORIGINAL), its.accuracy(Arm.DEVICE)
     return f"right on {here:.1%} on {its.device}, {first:.1%} as the original; {said}"

@@ -29,6 +29,9 @@ def counted_faults(figures: CheckFigures) -> list[FileFault]:
     ]
 
 
+UNSEEN: Final = "whose harm these inputs do not show"
+"""What is said of a fault of the file that does not count."""
+
 _ALWAYS: Final = frozenset({"unread-input", "raw-state", "overflow", "not-finite"})
 """Kinds of faults that count whether they show in the decisions on these inputs or not."""
 

@@ -19,7 +19,7 @@ from edgeflare.release.figures.data import DataFigures
 from edgeflare.release.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.release.figures.file import FileFigures, SeenLayers
 from edgeflare.release.gates import CheckGate
-from edgeflare.release.harm import counted_faults
+from edgeflare.release.harm import UNSEEN, counted_faults
 from edgeflare.statistics.proportion import ShareEstimate, share
 
 Named = Callable[[str], str]
@@ -345,7 +345,7 @@ def _file(figures: CheckFigures, cause: Cause | None) -> CheckSection:
     ]
     if counted:
         return CheckSection(name="file", state="fail", sentence=counted[0])
-    found = [*(f"{fault.sentence}, {_HARMLESS}" for fault in file.faults), *file.notes]
+    found = [*(f"{fault.sentence}, {UNSEEN}" for fault in file.faults), *file.notes]
     if found:
         return CheckSection(name="file", state="attention", sentence=found[0])
     return CheckSection(
@@ -366,7 +366,7 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
             for counted_fault in counted_faults(figures)
             if counted_fault in layers.faults
         ]
-        words = counted[0].sentence if counted else f"{layers.faults[0].sentence}, {_HARMLESS}"
+        words = counted[0].sentence if counted else f"{layers.faults[0].sentence}, {UNSEEN}"
         state: SectionState = "fail" if counted else "attention"
         return CheckSection(name="layers", state=state, sentence=words, command=command)
     said = [*_most_sensitive(layers), *_explained(figures, layers)] or [*layers.notes]
@@ -376,10 +376,6 @@ def _layers(figures: CheckFigures, cause: Cause | None, named: Named) -> CheckSe
         sentence="; ".join(said) or "no layer stands out",
         command=command,
     )
-
-
-_HARMLESS: Final = "which shows in no decision"
-"""What is said of a fault of the file that does not count."""
 
 
 def _most_sensitive(layers: SeenLayers) -> Iterator[str]:
