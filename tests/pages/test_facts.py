@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.pages.facts import shortened, significant
+from edgeflare.pages.facts import number, shortened, significant
 
 WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
@@ -46,3 +46,8 @@ def test_whole_numbers_stand_in_full_up_to_99999() -> None:
 )
 def test_no_figure_is_cut(text: str, most: int, said: str) -> None:
     assert shortened(text, most) == said
+
+
+def test_what_rounds_to_nothing_has_no_minus() -> None:
+    assert [number(value, 2, "+") for value in (-0.004, -0.006, 0.0)] == ["+0.00", "-0.01", "+0.00"]
+    assert [number(value, 0) for value in (-0.4, 1234.5, None)] == ["0", "1,234", "–"]

@@ -120,6 +120,11 @@ def test_an_output_that_is_not_there_or_does_not_fit_says_what_to_write() -> Non
     assert str(refused.value).endswith('such as output = "1x2"')
     with pytest.raises(UserError, match=re.escape("2 outputs are 1x2: 'size' (1, 2), 'again'")):
         chosen_output(Regression, model(SIZE, Tensor("again", (1, 2), "int8")), "1x2")
+    twins = [Tensor("size", shape, "float32") for shape in ((1, 2), (1, 3), (1, 3))]
+    with pytest.raises(UserError, match=r"'size' \(1, 3\); choose one by its shape"):
+        chosen_output(Regression, model(*twins[:2]), "size")
+    with pytest.raises(UserError, match="; convert the model with a name of its own for each"):
+        chosen_output(Regression, model(*twins[1:]), "size")
     area = Tensor("area", (1, 1), "float32")
     with pytest.raises(UserError, match=re.escape("'area' (1, 1) (fits regression or threshold)")):
         chosen_output(Classification, model(area, SIZE), "area")

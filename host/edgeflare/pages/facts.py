@@ -53,9 +53,16 @@ def _text(name: str, value: object) -> str:
     return str(value)
 
 
-def number(value: float | None, digits: int = 1) -> str:
-    """Return a figure to read, with a dash for what there is none of."""
-    return "–" if value is None else f"{value:,.{digits}f}"
+def number(value: float | None, digits: int = 1, sign: str = "") -> str:
+    """Return a figure to read, without a minus where it rounds to 0; a dash for None.
+
+    Args:
+        value: any number, or None for none.
+        digits: digits behind the point.
+        sign: "+" where figures that are not negative have one.
+
+    """
+    return "–" if value is None else f"{round(value, digits) + 0.0:{sign},.{digits}f}"
 
 
 def significant(value: float, digits: int = 3, sign: str = "") -> str:

@@ -313,7 +313,7 @@ def _scores(document: CheckDocument) -> Table:
             str(its.inputs),
             significant(its.median, 4, "+"),
             f"{significant(its.low, 4, '+')} to {significant(its.high, 4, '+')}",
-            "–" if its.effect is None else f"{its.effect:+.2f}",
+            number(its.effect, 2, "+"),
         )
         for device in document.figures.devices
         if (its := device.score) is not None

@@ -11,7 +11,7 @@ import msgspec
 
 from edgeflare.core.query import Arm
 from edgeflare.diagnose.layers.layer_figures import LayerError
-from edgeflare.pages.facts import count_of, significant
+from edgeflare.pages.facts import count_of, number, significant
 from edgeflare.release.causes.cause import OF_THE_FILE, Cause, Rule
 from edgeflare.release.device_words import odd_of_devices, sure_of_devices
 from edgeflare.release.figures.check_figures import CheckFigures, CostFigures, SearchedModel
@@ -317,7 +317,7 @@ def _score(figures: CheckFigures) -> str:
     if not found:
         return ""
     most = max(found, key=lambda error: abs(error.median))
-    effect = "" if most.effect is None else f", effect size {most.effect:+.2f}"
+    effect = "" if most.effect is None else f", effect size {number(most.effect, 2, '+')}"
     median, low, high = (significant(end, 2, "+") for end in (most.median, most.low, most.high))
     return f"; {most.score} {median} ({low} to {high}){effect}"
 

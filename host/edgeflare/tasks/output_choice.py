@@ -116,7 +116,7 @@ def named_output(model: ModelOutputs, output: str) -> int:
         if len(fitting) > 1:
             raise UserError(
                 f"{model.name}: {len(fitting)} outputs are {wanted}: "
-                f"{listed(_frames(model, fitting))}; choose one by its name"
+                f"{listed(_frames(model, fitting))}; {_way_to_choose(_frames(model, fitting))}"
             )
         if fitting:
             return fitting[0]
@@ -125,6 +125,15 @@ def named_output(model: ModelOutputs, output: str) -> int:
         f"{listed(_frames(model, list(places)))}; where the two models name it differently, write "
         f"its shape, or both names with | between, {_example(model, list(places))}"
     )
+
+
+def _way_to_choose(tensors: Sequence[Tensor]) -> str:
+    """Return by what outputs are told apart: that of which no two have the same."""
+    if len({tensor.name for tensor in tensors}) == len(tensors):
+        return "choose one by its name"
+    if len({tensor.shape for tensor in tensors}) == len(tensors):
+        return "choose one by its shape"
+    return "convert the model with a name of its own for each"
 
 
 def _frames(model: ModelOutputs, places: Sequence[int]) -> list[Tensor]:
