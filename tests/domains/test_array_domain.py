@@ -130,6 +130,9 @@ def test_labels_are_one_integer_or_several_for_each_seed() -> None:
     assert texts is not None
     assert texts.tolist() == [[3, 1, -1], [1, 0, 2]]
     assert labels_of(PATH, {}, 2, "waves") is None
+    large = labels_of(PATH, {"labels": np.array([3, 2**64 - 1], np.uint64)}, 2, "waves")
+    assert large is not None
+    assert large.tolist() == [3, 2**63 - 1]
     column = labels_of(PATH, {"labels": np.array([[3], [1]], np.uint8)}, 2, "waves")
     assert column is not None
     assert column.tolist() == [3, 1]

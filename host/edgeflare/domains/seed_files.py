@@ -168,6 +168,8 @@ def labels_of(
             f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
             f"each of {count} {what}"
         )
+    if labels.dtype == np.uint64:  # what int64 cannot hold is no class, rather than a negative one
+        labels = np.minimum(labels, np.uint64(np.iinfo(np.int64).max))
     return labels.reshape((count, -1) if several else count).astype(np.int64)
 
 
