@@ -123,6 +123,20 @@ def test_what_has_ended_is_not_run_again(
     assert [again.runs[i] for i in (0, 2, 3)] == [bench.runs[i] for i in (0, 2, 3)]
 
 
+def test_an_edited_document_is_refused(
+    bencher: Bencher, whole: tuple[Path, Bench], tmp_path: Path
+) -> None:
+    out = tmp_path / "bench"
+    shutil.copytree(whole[0], out)
+    cell = next(cell for cell, document in whole[1].runs if document.findings)
+    edited = out / cell.run / "run.json"
+    document = json.loads(edited.read_bytes())
+    document["findings"][0]["seed_id"] = 77
+    edited.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(UserError, match=r"findings\[0\]\.seed_id is 77, .*; remove it"):
+        bencher.run(out)
+
+
 def test_stopped_and_resumed_is_as_if_never_stopped(
     bencher: Bencher, whole: tuple[Path, Bench], tmp_path: Path
 ) -> None:

@@ -42,13 +42,15 @@ ABOUT = RunHeader(
 )
 
 
-def test_a_finding_of_a_seed_without_its_label_is_damage(
+def test_a_finding_of_no_seed_of_the_run_is_damage_of_its_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     RunJournal.create(tmp_path / "run.db", ABOUT.to_json()).close()
     document = run_document(findings=[{"seed_id": 1}])
     monkeypatch.setattr(past_run, "load_document", lambda _: document)
-    with pytest.raises(UserError, match=r"run\.db is damaged \("):
+    with pytest.raises(
+        UserError, match=r"run\.json is damaged: findings\[0\]\.seed_id is 1, which"
+    ):
         PastRun.open(tmp_path)
 
 

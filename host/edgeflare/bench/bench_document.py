@@ -103,7 +103,9 @@ def queries_needed(documents: Sequence[RunDocument], key: str = "queries") -> Va
     deviating = {entry.seed_id for run in documents for entry in run.deviating_seeds}
     named = deviating | {entry.seed_id for run in documents for entry in run.findings}
     # Which seeds a document does not name nobody knows, and need not: they have the same row.
-    unnamed = islice((number for number in count() if number not in named), total - len(named))
+    unnamed = islice(
+        (number for number in count() if number not in named), max(0, total - len(named))
+    )
     places = {seed_id: at for at, seed_id in enumerate(sorted({*named, *unnamed} - deviating))}
     values = np.full((len(places), len(documents)), np.nan)
     for column, document in enumerate(documents):

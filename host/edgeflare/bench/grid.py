@@ -22,7 +22,7 @@ from edgeflare.record.folder import FolderKind, is_free
 from edgeflare.record.folder_contents import FOLDER, list_as
 from edgeflare.record.json_types import plain_json
 from edgeflare.run.begin_or_resume import require_resumable
-from edgeflare.run.load_document import load_document
+from edgeflare.run.load_document import load_document, require_own_seeds
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory, files_of, what_is_in
 from edgeflare.run.run_document import RunDocument
@@ -309,4 +309,5 @@ def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
     with closing(RunJournal.open(directory.journal)) as journal:
         begun = RunHeader.from_json(journal.about())
         require_same(begun, header, str(directory.path))
+        require_own_seeds(document, begun, directory)
     return document

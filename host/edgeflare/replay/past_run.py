@@ -27,7 +27,7 @@ from edgeflare.pages.facts import count_of
 from edgeflare.python_callable import is_callable
 from edgeflare.report.entry_words import input_words
 from edgeflare.run.derive_document import seeds_that_deviate
-from edgeflare.run.load_document import load_document
+from edgeflare.run.load_document import load_document, require_own_seeds
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -78,6 +78,7 @@ class PastRun:
         with RunJournal.read(directory.journal) as journal:
             noted = journal.about()
             header = RunHeader.from_json(noted)
+            require_own_seeds(document, header, directory)
             searched = frozenset(journal.chains())
             lies_at = os.path.abspath(copy_of or path)
             past = cls(directory, document, header, searched, lies_at=lies_at)
@@ -86,10 +87,6 @@ class PastRun:
                 told = noted.get("replay", {}).get("deviated", ())
                 deviated = deviating if SURVEY_KEY in noted else frozenset(told)
                 past = replace(past, deviating=deviating, deviated=deviated)
-            for entry in past.suite:
-                header.seed_label(entry.seed_id)  # of each there is one, or none of any
-                if header.targets is not None:
-                    header.targets[header.place(entry.seed_id)]
             return past
 
     @property

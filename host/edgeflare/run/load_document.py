@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from edgeflare.core.query import Arm
 from edgeflare.errors import UserError
 from edgeflare.record.document_reader import DocumentReader
 from edgeflare.record.folder import require_whole
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.run_directory import DOCUMENT, RunDirectory
+from edgeflare.run.run_directory import DOCUMENT, JOURNAL, RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
+from edgeflare.run.run_header import RunHeader
 from edgeflare.run.run_journal import RunJournal
 
 
@@ -32,15 +34,30 @@ def load_document(directory: RunDirectory) -> RunDocument:
         try:
             return read_document(directory.inside(DOCUMENT))
         except UserError as error:
-            remedy = (
-                f"; remove it, and it is derived anew from {directory.journal.name}"
-                if directory.journal.is_file()
-                else ""
-            )
+            remedy = _REMEDY if directory.journal.is_file() else ""
             raise UserError(f"{error}{remedy}") from None
     with RunJournal.read(directory.journal) as journal:
         document = to_json(derive_document(directory, journal))
     return _READER.check(json.dumps(document).encode(), directory.journal)
+
+
+_REMEDY: Final = f"; remove it, and it is derived anew from {JOURNAL}"
+
+
+def require_own_seeds(document: RunDocument, header: RunHeader, directory: RunDirectory) -> None:
+    """Refuse a document with entries of seeds that its run has not, by whoever looks them up there.
+
+    Raises:
+        UserError: it has one; names the place.
+
+    """
+    for key, entries in document.lists.items():
+        for n, entry in enumerate(entries):
+            if entry.seed_id not in header.all_seeds:
+                raise UserError(
+                    f"{directory.document} is damaged: {key}[{n}].seed_id is {entry.seed_id}, which"
+                    f" is no seed of the run{_REMEDY}"
+                )
 
 
 def read_document(path: Path) -> RunDocument:
