@@ -39,8 +39,12 @@ _LINK: Final = re.compile(r"(?<=\w):(?=//)|(?<=www)\.", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|#(?=#{0,5}(?:\s|$))|[-=](?=[-= ]*$))")
 """What begins a list, a heading or a rule."""
 
-_FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
-"""Characters that begin a formula of a spreadsheet, wide forms included (OWASP, CSV Injection)."""
+_FORMULA: Final = re.compile('(^|[;\t\n]"*)(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])')
+"""Where a formula of a spreadsheet begins, in wide forms too (OWASP, CSV Injection).
+
+A spreadsheet whose cells are separated by semicolons or tabs sees no quotes in the middle of what
+it takes for a cell, so a line feed or such a separator in a name begins a cell of its own there.
+"""
 
 
 def for_terminal(text: str) -> str:
@@ -93,5 +97,4 @@ def for_json(text: str) -> str:
 
 def for_csv(text: str) -> str:
     """Return text for a cell that no spreadsheet takes for a formula: an apostrophe before it."""
-    guarded = f"'{text}" if text.startswith(_FORMULA) else text
-    return _CONTROLS.sub(_REPLACED, guarded)
+    return _CONTROLS.sub(_REPLACED, _FORMULA.sub(r"\1'", text))
