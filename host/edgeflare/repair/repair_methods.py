@@ -15,12 +15,11 @@ from edgeflare.python_callable import reason
 from edgeflare.repair.candidate_details import CandidateDetails
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.methods.calibration import Calibration
 from edgeflare.repair.methods.equalization import Equalization
 from edgeflare.repair.methods.in_place import Dare, Learning, Ranges, Rounding
 from edgeflare.repair.methods.precision import Precision
+from edgeflare.repair.methods.requantization import Calibration, WeightsOnly
 from edgeflare.repair.methods.rewrites import Rewrites
-from edgeflare.repair.methods.weights_only import WeightsOnly
 from edgeflare.repair.repair_candidate import (
     PLAIN_NAME,
     CandidatePlan,

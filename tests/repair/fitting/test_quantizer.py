@@ -36,7 +36,7 @@ from edgeflare.repair.fitting.quantizer import (
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
-from edgeflare.repair.methods.calibration import fit_calibration
+from edgeflare.repair.methods.requantization import fit_calibration
 from edgeflare.repair.repair_methods import candidate_plans
 from edgeflare.repair.repair_request import DEFAULT_REQUEST
 from edgeflare_protos.kernel_sets import Kernels

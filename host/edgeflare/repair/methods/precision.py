@@ -26,7 +26,7 @@ from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
-from edgeflare.repair.methods.weights_only import rewritten
+from edgeflare.repair.methods.requantization import rewritten
 from edgeflare.repair.precision.blocks import blocks_of, joined_tail
 from edgeflare.repair.precision.precision_promotion import (
     MarginComparison,
