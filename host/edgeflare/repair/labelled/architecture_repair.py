@@ -224,7 +224,7 @@ class ArchitectureSearch(LabelledRepair[_Both]):
     def seen_on(self, device: CandidateModel, on_host: _Both) -> _Both:
         """Return its answers beside those of the float model on the host."""
         inputs = self.parts[JUDGE][0]
-        return on_host[0], device.answers(inputs, self.ids(len(inputs)))
+        return on_host[0], self.answers(device, inputs)
 
     def lost(self, before: _Both, after: _Both) -> str | None:
         """Compare how many inputs the compressed model is right on."""
@@ -280,10 +280,7 @@ class ArchitectureSearch(LabelledRepair[_Both]):
         for content in (original, compressed):
             with open_candidate(content, self.opened) as model:
                 sides.append(
-                    {
-                        part: model.answers(inputs, self.ids(len(inputs)))
-                        for part, (inputs, _) in self.parts.items()
-                    }
+                    {part: self.answers(model, inputs) for part, (inputs, _) in self.parts.items()}
                 )
         return {part: (sides[0][part], sides[1][part]) for part in self.parts}
 

@@ -218,7 +218,7 @@ class CheckpointTuning(LabelledRepair[_Right]):
     def _right_on(self, model: CandidateModel, part: str) -> _Right:
         labels = self.parts[part][1]
         return {
-            name: decisions(model.answers(inputs, self.ids(len(inputs)))) == labels[: len(inputs)]
+            name: decisions(self.answers(model, inputs)) == labels[: len(inputs)]
             for name, inputs in self._attacked[part].items()
         }
 

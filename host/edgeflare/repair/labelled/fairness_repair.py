@@ -197,13 +197,12 @@ class FairnessTuning(LabelledRepair[Labels]):
             return {part: decide(model, inputs) for part, (inputs, _) in self.parts.items()}
 
     def _decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
-        return decisions(model.answers(inputs, self.ids(len(inputs))))
+        return decisions(self.answers(model, inputs))
 
     def _mean_decisions(self, model: CandidateModel, inputs: NDArray[np.generic]) -> Labels:
         """Return what the mean of a model's two answers decides."""
         sides = inputs, self._attribute.flipped(inputs)
-        ids = self.ids(len(inputs))
-        pairs = zip(*(model.answers(side, ids) for side in sides), strict=True)
+        pairs = zip(*(self.answers(model, side) for side in sides), strict=True)
         means = [one.probabilities + other.probabilities for one, other in pairs]
         return np.asarray(np.stack(means).argmax(axis=1))
 

@@ -15,6 +15,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
+from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.models.model_file import read_model_file
@@ -283,6 +284,10 @@ class LabelledRepair(ABC, Generic[Evidence]):
     def ids(self, count: int) -> list[int]:
         """Return a seed for each input: a model with one input has nothing else of a seed."""
         return [self.opened.seeds.seed_ids[0]] * count
+
+    def answers(self, model: CandidateModel, inputs: NDArray[np.generic]) -> list[Answer]:
+        """Return what a model answers to inputs, which need not be seeds."""
+        return model.answers(inputs, self.ids(len(inputs)))
 
     @property
     def held_out(self) -> list[str]:
