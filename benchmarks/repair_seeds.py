@@ -72,8 +72,12 @@ def judged_inputs(opened: OpenedPair, arguments: argparse.Namespace) -> JudgedSe
     if arguments.test is not None:
         return fresh_set(opened, opened.inputs.load(arguments.test, classes=opened.pair.classes))
     space = opened.pair.interface.domain.space
-    rng = np.random.default_rng(DRAWN_BY)
-    drawn, _ = mixtures(opened.seeds.inputs, arguments.mixtures, rng, space)
+    rng, left = np.random.default_rng(DRAWN_BY), arguments.mixtures
+    parts = []
+    while left > 0:  # of few seeds there are fewer lines than are wanted
+        parts.append(mixtures(opened.seeds.inputs, left, rng, space)[0])
+        left -= len(parts[-1])
+    drawn = np.concatenate(parts)
     return fresh_set(opened, Seeds(drawn, None, ("",) * len(drawn)))
 
 
