@@ -21,8 +21,8 @@ def test_p_is_the_share_of_all_choices_of_signs(sums: list[int]) -> None:
     assert sign_flip_test(np.array(sums, np.int64)) == pytest.approx(expected)
 
 
-@given(st.integers(0, 60), st.integers(0, 60))
-def test_of_ones_it_is_the_sign_test(better: int, worse: int) -> None:
-    sums = np.repeat(np.array([1, -1, 0]), (better, worse, 3))
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([1, 1 / 3, 700.7]))
+def test_of_equal_sizes_it_is_the_sign_test(better: int, worse: int, size: float) -> None:
+    sums = np.repeat(np.array([size, -size, 0]), (better, worse, 3))
     expected = max(sign_test(better, worse), LEAST_P)
     assert sign_flip_test(sums) == pytest.approx(expected, rel=1e-6, abs=1e-12)

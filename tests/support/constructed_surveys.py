@@ -293,4 +293,4 @@ def constructed_baseline(
     """Return a survey of constructed facts to compare others with."""
     sample = whole_sample(facts) if sample is None else sample
     document = constructed_document(facts, sample, **changes)
-    return BaselineSurvey("before", document, as_asked(facts, sample))
+    return BaselineSurvey("before", document, as_asked(facts, sample), sample)

@@ -64,7 +64,8 @@ def compared(
 ) -> SurveyComparison:
     known = after if drawn is None else as_asked(after, drawn)
     document = constructed_document(after, drawn)
-    return compare(known, document, constructed_baseline(before, drawn_before))
+    sample = whole_sample(after) if drawn is None else drawn
+    return compare(known, sample, document, constructed_baseline(before, drawn_before))
 
 
 def test_changes_are_counted_over_all_and_by_condition(
@@ -75,7 +76,6 @@ def test_changes_are_counted_over_all_and_by_condition(
     assert found.run == "before"
     assert found.overall.both == before.items - before.inputs
     assert (found.overall.only_now, found.overall.only_before) == (count, 0)
-    assert found.overall.test == "sign-flips"
     # Each input changes in one cell at most here, so it is the sign test.
     assert found.overall.p == found.overall.p_corrected == pytest.approx(sign_test(0, count))
     assert found.overall.difference.value == pytest.approx(count / found.overall.both)
@@ -143,16 +143,22 @@ def overall_alone(document: SurveyDocument, facts: SurveyFacts, sample: Sample) 
     return changed(document, overall__deviation=rate, by_condition__slices=())
 
 
+@pytest.mark.parametrize(("inputs", "queries"), [(4000, (1600, 400)), (400, (390, 380))])
 def test_builds_that_deviate_as_often_differ_in_nothing_however_often_each_was_asked(
-    document: SurveyDocument,
+    document: SurveyDocument, inputs: int, queries: tuple[int, int]
 ) -> None:
-    """The pairs alone would say that the one that was asked more is worse."""
+    """The pairs alone would say that the one that was asked more is worse.
+
+    The limits of the two rates would say of most builds that they differ, where nearly all inputs
+    were asked.
+    """
     small = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        (before, sample), (after, drawn) = (sampled(4000, n, rng, seed) for n in (1600, 400))
-        baseline = BaselineSurvey("before", overall_alone(document, before, sample), before)
-        small += compare(after, overall_alone(document, after, drawn), baseline).overall.p < 0.05
+        (before, sample), (after, drawn) = (sampled(inputs, n, rng, seed) for n in queries)
+        baseline = BaselineSurvey("before", overall_alone(document, before, sample), before, sample)
+        now = overall_alone(document, after, drawn)
+        small += compare(after, drawn, now, baseline).overall.p < 0.05
     assert small <= 4
 
 

@@ -250,7 +250,7 @@ def test_nothing_but_unchanged_inputs_is_one_row() -> None:
 def against(run: str) -> SurveyComparison:
     """What a document says of a baseline from which nothing differs."""
     overall = PairedItems(
-        condition=None, test="rates", both=449, only_now=0, only_before=0, p=1.0, p_corrected=1.0,
+        condition=None, both=449, only_now=0, only_before=0, p=1.0, p_corrected=1.0,
         difference=SignedEstimate(0.0, -0.0029, 0.0029),
     )  # fmt: skip
     return SurveyComparison(run=run, overall=overall, by_condition=())

@@ -11,7 +11,12 @@ LEAST_P: Final = 1e-12
 """The least p: what is less is lost in the rounding of the sums."""
 
 
-def sign_flip_test(sums: NDArray[np.int64]) -> float:
+_UNITS: Final = 4096.0
+"""Units into which all sums together are divided where they are no whole numbers: a sum is then
+rounded by half a unit at most."""
+
+
+def sign_flip_test(sums: NDArray[np.int64] | NDArray[np.float64]) -> float:
     """Return p, two-sided and exact, of the total of independent sums that are as likely negative.
 
     It is the share of all choices of their signs by which the total is as far from 0. Where each
@@ -20,9 +25,13 @@ def sign_flip_test(sums: NDArray[np.int64]) -> float:
     by group before, so that no group counts as many.
 
     Args:
-        sums: (groups,) whole numbers; those that are 0 do not count, and where all are, p is 1.
+        sums: (groups,); those that are 0 do not count, and where all are, p is 1. Where they are no
+            whole numbers, such as estimates, p is that of near ones in proportion.
 
     """
+    if (sums != np.rint(sums)).any():
+        sums = np.rint(sums * (_UNITS / np.abs(sums).sum()))
+    sums = sums.astype(np.int64)
     sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
     most, total = int((sizes * counts).sum()), abs(int(sums.sum()))
     points = 1 << int(2 * most + 1).bit_length()

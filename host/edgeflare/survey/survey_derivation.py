@@ -170,7 +170,7 @@ def survey_document(
             sentence="",
         )
     )
-    compared = None if baseline is None else _rounded(compare(facts, document, baseline))
+    compared = None if baseline is None else _rounded(compare(facts, sample, document, baseline))
     sentence = release_sentence(document)
     return msgspec.structs.replace(document, baseline=compared, sentence=sentence)
 

@@ -48,6 +48,7 @@ from edgeflare.survey.rare_events.rare_survey import headline_event, require_est
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts, require_survey
 from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan, noted_conditions
+from edgeflare.survey.sampling_design import SamplingRounds
 from edgeflare.survey.survey_derivation import derive_unwritten_survey
 from edgeflare.survey.survey_run import Survey
 
@@ -235,7 +236,11 @@ def _load(path: Path, named: Path) -> BaselineSurvey:
                 f"{path} is damaged: its survey.json and its run.db have other {what}: survey it"
                 " anew, or name another run with --baseline"
             )
-    return BaselineSurvey(str(named), document, facts, read_checksums(path))
+    plan = document.plan
+    earlier = tuple(ends.device_queries for ends in plan.earlier if ends.device_queries)
+    rounds = SamplingRounds.replayed(facts, plan.rng_seed, plan.device_queries, earlier)
+    sample = rounds.design.sample_of(facts.asked)
+    return BaselineSurvey(str(named), document, facts, sample, read_checksums(path))
 
 
 def _document(directory: RunDirectory) -> SurveyDocument:

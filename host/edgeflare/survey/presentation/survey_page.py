@@ -44,10 +44,9 @@ _GROUPS = (
 )
 
 _BASELINE = (
-    "The rate now less that before. Where both devices were asked about all items, p says how"
-    " likely so uneven a change is by chance, if each input, with all its conditions, might as well"
-    " have changed the other way; elsewhere, how likely estimates of equal rates are so far apart."
-    " It is corrected over the conditions after Holm."
+    "The rate now less that before. p says how likely so uneven a change is by chance, if each"
+    " input, with all its conditions, might as well have changed the other way; where a device was"
+    " asked about a part, changes are estimated. It is corrected over the conditions after Holm."
 )
 
 

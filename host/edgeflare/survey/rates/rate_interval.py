@@ -267,12 +267,9 @@ def field_interval(
 
     """
     surveyed = np.unique(inputs[chosen])
-    # The estimated share of each input's items: (inputs,).
-    weights = StratumWeights.of(sample).weight[sample.stratum]
-    surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
-    values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
     items = np.bincount(inputs[chosen], minlength=int(inputs.max()) + 1)
-    shares = np.asarray(np.bincount(inputs, weights=values) / np.maximum(items, 1))[surveyed]
+    counts = counts_of_inputs(fact, sample, inputs, chosen)
+    shares = (counts / np.maximum(items, 1))[surveyed]
     count = len(surveyed)
     variance = float(shares.var(ddof=1)) / count if count > 1 else 0.0
     spread = found.value * (1.0 - found.value)
@@ -281,6 +278,26 @@ def field_interval(
     draws = float(count) if known else min(max(spread / variance, 1.0), float(count))
     low, high = wilson_interval(found.value, draws, confidence)
     return FieldInterval(min(low, found.low), max(high, found.high), draws)
+
+
+def counts_of_inputs(
+    fact: Fact, sample: Sample, inputs: NDArray[np.int64], chosen: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return of how many items of each input a fact is estimated to be so: (inputs,).
+
+    They are whole numbers where all items were asked.
+
+    Args:
+        fact: what was foretold and seen.
+        sample: items that were asked.
+        inputs: (items,) the input of each item, from 0.
+        chosen: (items,) bool, the items that count.
+
+    """
+    weights = StratumWeights.of(sample).weight[sample.stratum]
+    surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
+    values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
+    return np.asarray(np.bincount(inputs, weights=values))
 
 
 def mean_distance(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -262,9 +262,8 @@ class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
         both: items that both devices were asked about.
         only_now: items of `both` that deviate now alone.
         only_before: items of `both` that deviated before alone.
-        test: the exact sign-flip test of the inputs' changes where both devices were asked about
-            all items, else that of no difference between the estimated rates.
-        p: two-sided p-value of that test.
+        p: two-sided p-value of the sign-flip test of the inputs' changes, which are estimated where
+            a device was not asked about all items.
         p_corrected: `p` after Holm over the conditions; over all it is `p`.
         difference: the rate of deviations now less that before.
 
@@ -274,7 +273,6 @@ class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
     both: Count
     only_now: Count
     only_before: Count
-    test: Literal["sign-flips", "rates"]
     p: Share
     p_corrected: Share
     difference: SignedEstimate
