@@ -26,7 +26,7 @@ from edgeflare.pages.comparison_plot import ComparisonPlot
 from edgeflare.pages.page_allowance import BUDGET, MOST, PageAllowance, allowance
 from edgeflare.report.html.answered_shots import ShotGroup, shot_groups
 from edgeflare.report.html.input_views import StoredView, stored_views
-from edgeflare.report.html.pictures import GAINS, Picture, difference, pictures_of
+from edgeflare.report.html.pictures import GAINS, Picture, difference, image_uri, pictures_of
 from edgeflare.report.html.sounds import (
     COLUMNS,
     LEAST_POWER,
@@ -240,6 +240,22 @@ def test_no_picture_weighs_more_than_its_allowance(
         assert max(height, width) <= SIDE
         assert width / height == pytest.approx(shape[1] / shape[0], rel=0.1)
         assert (picture.width, picture.height) == (shape[1], shape[0])
+
+
+def test_no_exact_form_is_made_of_what_is_far_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are what takes long: a page of many photographs would take minutes."""
+    encode, made = cv2.imencode, []
+
+    def spy(suffix: str, image: Image, settings: list[int]) -> Any:
+        made.append((suffix, settings[-1]))
+        return encode(suffix, image, settings)
+
+    monkeypatch.setattr(cv2, "imencode", spy)
+    noise = np.random.default_rng(3).integers(0, 256, (64, 64, 3), np.uint8)
+    image_uri(noise, 3_000)
+    assert not {(".png", 9), (".webp", 101)} & set(made)
+    image_uri(noise, 12_000)
+    assert {(".png", 9), (".webp", 101)} <= set(made)
 
 
 def test_pictures_share_a_budget() -> None:

@@ -25,6 +25,15 @@ GAINS = (64, 32, 16, 8, 4, 2, 1, 0.5)
 
 QUALITIES = (95, 85, 70, 50, 30)
 
+_QUICK = 3
+"""Compression of a PNG that takes an eighth of the time of the best one, and is 4 % larger."""
+
+_BEYOND = 3
+"""Times the allowance of a quick PNG beyond which no exact form fits, and none is made.
+
+The smallest one of a photograph is two thirds of it. To make it takes 70 ms, of 80 for a picture.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -115,13 +124,12 @@ def _encoded(image: Image, most: int) -> tuple[str, bytes]:
     # OpenCV writes the first channel as blue.
     order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[image.shape[2]]
     image = np.ascontiguousarray(image[:, :, order])
-    exact = min(
-        ("png", cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()),
-        ("webp", _webp(image, 101)),
-        key=lambda form: len(form[1]),
-    )
-    if len(exact[1]) <= most:
-        return exact
+    if len(_png(image, _QUICK)) <= _BEYOND * most:
+        exact = min(
+            ("png", _png(image, 9)), ("webp", _webp(image, 101)), key=lambda form: len(form[1])
+        )
+        if len(exact[1]) <= most:
+            return exact
     while True:
         best = _best_quality(image, most)
         if best is not None:
@@ -156,6 +164,10 @@ def _within(image: Image, side: int) -> Image:
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     shrunk = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     return shrunk if shrunk.ndim == 3 else shrunk[:, :, np.newaxis]
+
+
+def _png(image: Image, compression: int) -> bytes:
+    return cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, compression])[1].tobytes()
 
 
 def _webp(image: Image, quality: int) -> bytes:
