@@ -174,7 +174,11 @@ def test_a_value_beyond_its_limit_is_undecided_while_its_gate_is_open() -> None:
             "order",
             "classes are the original's in another",
         ),
-        (figures(decisions=HARM, reading=READING), "preprocessing", "channels in reverse order"),
+        (
+            figures(decisions=HARM, reading=READING),
+            "preprocessing",
+            "channels in reverse order, it decides as the original; so on 97% of 64 inputs instead",
+        ),
         (figures(decisions=HARM, layers=layer_figures(fault("input-range"))), "range", "omething"),
         (
             figures(decisions=HARM, layers=layer_figures(fault("cut-off", "it (saturated)"))),

@@ -110,10 +110,8 @@ def other_kernels(known: KnownToRules) -> Iterator[Cause]:
             yield Cause(
                 rule="stages",
                 sentence=f"{name} gives the model other inputs than the pair says:"
-                f" {reading.description}"
-                " the host decides as it does",
-                evidence=f"so on {reading.after / reading.inputs:.0%} of {reading.inputs} inputs"
-                f" instead of {reading.before / reading.inputs:.0%}; {evidence}",
+                f" {reading.description}, the host decides as it does",
+                evidence=f"so on {reading.how_often}; {evidence}",
                 next_step="correct what stands before the model on the device",
             )
         also = _by_the_file(known, device)

@@ -40,10 +40,9 @@ def other_preprocessing(known: KnownToRules) -> Iterator[Cause]:
     if found is not None and any(map(file_does_harm, known.figures.devices)):
         yield Cause(
             rule="preprocessing",
-            sentence=f"The compressed model is made for other inputs: {found.description} it"
-            " decides as the"
-            " original",
-            evidence=found.in_words(),
+            sentence=f"The compressed model is made for other inputs: {found.description}, it"
+            " decides as the original",
+            evidence=f"so on {found.how_often}",
             next_step="convert it with the original's preprocessing, or prepare its inputs so on"
             " the device",
         )

@@ -73,8 +73,13 @@ class OtherReading(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """Return how much better the answers are, a sentence without its full stop."""
         whose = "right" if self.against == "labels" else "as the original"
+        return f"{self.description}, its answers are {whose} on {self.how_often}"
+
+    @property
+    def how_often(self) -> str:
+        """How often the answers are as they should be, and how often with the pair's preprocessing.
+
+        Such as "97% of 64 inputs instead of 47%".
+        """
         before, after = self.before / self.inputs, self.after / self.inputs
-        return (
-            f"{self.description} its answers are {whose} on {after:.0%} of {self.inputs} inputs"
-            f" instead of {before:.0%}"
-        )
+        return f"{after:.0%} of {self.inputs} inputs instead of {before:.0%}"
