@@ -17,7 +17,7 @@ import pytest
 
 from edgeflare.bench.grid import BenchRun, Grid, run_grid
 from edgeflare.campaign.observer import Observer
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.tensor import dequantize
 from edgeflare.devices.profile_lookup import find_profile
@@ -115,6 +115,13 @@ def test_a_model_with_an_input_that_no_search_changes_is_timed_with_both(tmp_pat
     measured = measure(pair, PLAN, None, tmp_path / "kept.json", never)
     assert measured is not None
     assert LEAST_RUNS <= measured.timed_runs <= TIMED_RUNS
+
+
+def test_a_model_that_cannot_be_searched_is_not_measured(models: Models, tmp_path: Path) -> None:
+    plan = replace(PLAN, strategy="gradient", goal=Goal(Find.KERNEL))
+    with pytest.raises(UserError, match="--find kernel"):
+        measure(models.pairs[2], plan, None, tmp_path / "measured.json", never)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_was_measured_is_not_measured_again(

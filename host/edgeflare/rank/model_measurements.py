@@ -14,6 +14,7 @@ from msgspec import structs
 
 from edgeflare.bench.grid import Grid, Watch, run_grid
 from edgeflare.campaign.pair_panel import OpenedPair, host_arm, open_pair
+from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.core.goal import Goal
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.core.query import Arm
@@ -142,12 +143,14 @@ def measure(
         The figures; None if the user stopped it.
 
     Raises:
-        UserError: a model or the labelled set is not what it should be.
+        UserError: a model or the labelled set is not what it should be, or the model cannot be
+            searched as the plan says.
 
     """
     conditions = _conditions(pair, plan, labelled, trust)
     with ExitStack() as stack:
         opened = open_models(pair, plan, labelled, stack, trust)
+        require_searchable(opened, plan)  # which all models are measured before
         latency, runs = _latency(opened)
         answers = None if labelled is None else _answers(opened, plan.goal, stopped)
         if stopped():
