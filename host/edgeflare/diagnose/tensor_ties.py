@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.models.quantized_range import range_of
-from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 
 _RESCALING = WEIGHTED | {
     "ABS",
@@ -104,11 +104,7 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     The model's inputs and outputs are none of them, nor what is tied to those or to a constant,
     nor what operators read or write whose demands are not known here.
     """
-    tied = {
-        tensor.index: tensor.index
-        for tensor in graph.tensors
-        if tensor.dtype == "int8" and range_of(tensor) is not None
-    }
+    tied = {tensor.index: tensor.index for tensor in filter(_has_a_range, graph.tensors)}
     fixed = {*graph.inputs, *graph.outputs}
     fixed |= {tensor for tensor in tied if tensor not in graph.made_by}
     for operator in graph.operators:
@@ -129,6 +125,10 @@ def tied_tensors(graph: Graph) -> tuple[TiedTensors, ...]:
     return tuple(
         sorted(found, key=lambda tie: min(graph.made_by[tensor] for tensor in tie.tensors))
     )
+
+
+def _has_a_range(tensor: GraphTensor) -> bool:
+    return tensor.dtype == "int8" and range_of(tensor) is not None
 
 
 def consumers(graph: Graph, tensor: int) -> tuple[GraphOp, ...]:
