@@ -40,7 +40,13 @@ from edgeflare.progress import observe
 from edgeflare.record import folder_contents
 from edgeflare.record.folder import is_free
 from edgeflare.repair.candidate_store import require_same_repair
-from edgeflare.repair.judging.judgement_inputs import COUNT, known_labels, split_seeds
+from edgeflare.repair.judging.judgement_inputs import (
+    COUNT,
+    known_labels,
+    seeds_among,
+    seeds_among_said,
+    split_seeds,
+)
 from edgeflare.repair.page.repair_page import searched_again
 from edgeflare.repair.repair_candidate import CandidatePlan, ReportProgress
 from edgeflare.repair.repair_cost import DEFAULT_LIMIT
@@ -364,7 +370,7 @@ def planned_repair(
     with ExitStack() as stack:
         opened = open_pair(pair, repair_plan(past, profiles, request.limit), profiles, stack)
         require_seeds(pair.name, len(opened.seeds))
-        fresh_seeds(opened, request)
+        repeated = seeds_among_said(seeds_among(opened, fresh_seeds(opened, request)))
         if resumed is not None:
             require_same_repair(resumed, repair_identity(opened, past, request))
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
@@ -388,8 +394,8 @@ def planned_repair(
     return (
         f"{split.sizes}. Candidates: {', '.join(names)}; on {', '.join(devices)}. Each is judged on"
         f" up to {COUNT:,} inputs a set, and chosen within --max-size {request.max_size} and"
-        f" --max-latency {request.max_latency}.{without_jax}"
-    )
+        f" --max-latency {request.max_latency}.{without_jax} {repeated}"
+    ).rstrip()
 
 
 def _lacks_jax(plan: CandidatePlan) -> bool:

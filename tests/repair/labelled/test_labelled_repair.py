@@ -101,3 +101,5 @@ def test_fresh_inputs_need_labels_and_those_that_are_seeds_are_counted(tmp_path:
         repair.on_device = {10: 10, 12: 12}
         made = repair.outcome(lambda _name, _done, _total: None)
     assert made.document.fresh_seeds == 3
+    planned = Counted.planned(load_pair(EXAMPLE), profiles, request)
+    assert "on emulated-xnnpack. 3 inputs of --test are seeds too" in planned

@@ -252,6 +252,16 @@ def seeds_among(opened: OpenedPair, fresh: Seeds | None) -> int:
     return sum(sha256(one.tobytes()).digest() in seeds for one in fresh.inputs)
 
 
+def seeds_among_said(count: int) -> str:
+    """Return a sentence that says how many inputs of `--test` are seeds too; "" where none is."""
+    if not count:
+        return ""
+    return (
+        f"{count:,} inputs of --test are seeds too, with which candidates may be fitted: they are"
+        " counted as fresh all the same."
+    )
+
+
 def _most_inputs(opened: OpenedPair) -> int:
     """Return how many inputs a set may have, so that their answers have room in memory."""
     outputs = opened.panel.reading.decoders[Arm.ORIGINAL].outputs

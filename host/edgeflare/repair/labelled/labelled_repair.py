@@ -26,6 +26,7 @@ from edgeflare.repair.judging.judgement_inputs import (
     FRESH,
     Labels,
     seeds_among,
+    seeds_among_said,
     split_seeds,
     true_labels,
 )
@@ -160,7 +161,8 @@ class LabelledRepair(ABC, Generic[Evidence]):
         with ExitStack() as stack:
             repair = cls(pair, profiles, request, stack)
         names = ", ".join(profile.name for profile in profiles)
-        return f"{repair.split.sizes}. {repair.plan}; on {names}."
+        repeated = seeds_among_said(repair._repeated)
+        return f"{repair.split.sizes}. {repair.plan}; on {names}. {repeated}".rstrip()
 
     def require_pair(self) -> None:
         """Refuse models that cannot be repaired so, before they are opened."""

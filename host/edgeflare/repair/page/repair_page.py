@@ -12,7 +12,7 @@ from edgeflare.core.interrupt import INTERRUPTED_BY
 from edgeflare.pages.facts import details, number
 from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sentences, Table
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
-from edgeflare.repair.judging.judgement_inputs import SetName
+from edgeflare.repair.judging.judgement_inputs import SetName, seeds_among_said
 from edgeflare.repair.judging.repair_examples import FOLDER, ChangeKind
 from edgeflare.repair.page.labelled_sections import labelled_sections
 from edgeflare.repair.page.method_sections import (
@@ -111,11 +111,8 @@ def _devices(document: RepairDocument) -> str:
 def _words(document: RepairDocument) -> Iterator[str]:
     """Yield what is written, and what more cost than the limits allow would give."""
     repaired, offered = document.repaired, document.offered
-    if document.fresh_seeds:
-        yield (
-            f"{document.fresh_seeds:,} inputs of --test are seeds too, with which candidates may be"
-            " fitted: they are counted as fresh all the same."
-        )
+    if repeated := seeds_among_said(document.fresh_seeds):
+        yield repeated
     if repaired is not None:
         more = f"{repaired.size_bytes - repaired.size_before_bytes:+,} bytes"
         yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
