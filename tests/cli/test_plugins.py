@@ -132,7 +132,8 @@ def test_a_strategy_of_another_package_searches_with_what_is_set(tmp_path: Path)
 def test_a_built_in_strategy_is_shown_with_its_parameters() -> None:
     said = completed("strategies", "boundary")
     assert "Differences from the original" in said.out
-    assert "first_leap = 10  (a whole number, at least 1; 2 with the task transcript)" in said.out
+    bounds = "a whole number, at least 1, at most 1000; 2 with the task transcript"
+    assert f"first_leap = 10 ({bounds})" in " ".join(said.out.split())
     assert "max_leaps = 6  (a whole number, at least 1)" in said.out
     assert "step_length = 0.005  (a number, above 0)" in said.out
     assert "It has no parameters." in call_here("strategies", "random").out

@@ -210,6 +210,8 @@ def test_parameters_that_contradict_each_other_are_refused(
     [
         ("boundary", {"max_steps": 2**53}),
         ("climb", {"longest_mutation": 10**9}),
+        ("boundary", {"longest_leap": 10**9}),
+        ("boundary", {"direction_mutations": 10**9}),
         ("gradient", {"roundings": 10**9}),
         ("fgsm", {"radius": 1e308}),
         ("pgd", {"radius": 1e308}),

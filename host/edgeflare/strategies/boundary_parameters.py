@@ -7,11 +7,15 @@ against twin), and are reported on the other pairs. Margins are differences of s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
 from edgeflare.strategies.strategy import Strategy
 from edgeflare.strategies.strategy_parameters import parameter
+
+_MOST_MUTATIONS: Final = 1000
+"""Mutations in a row, between which no wish to stop is heeded."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,13 @@ class BoundaryParameters(Strategy):
         "Mutations in the first leap, doubled while the decision holds. A search takes 16 and 20"
         " queries on the mean with 10, 16 and 18 with 8, and 20 and 23 with 1.",
         at_least=1,
+        at_most=_MOST_MUTATIONS,
     )
     longest_leap: int = parameter(
-        64, "Mutations in one leap at most; more hardly change an input further.", at_least=1
+        64,
+        "Mutations in one leap at most; more hardly change an input further.",
+        at_least=1,
+        at_most=_MOST_MUTATIONS,
     )
     max_leaps: int = parameter(
         6,
@@ -138,7 +146,10 @@ class BoundaryParameters(Strategy):
         at_least=1.0,
     )
     direction_mutations: int = parameter(
-        4, "Mutations whose change gives the direction of the steps.", at_least=1
+        4,
+        "Mutations whose change gives the direction of the steps.",
+        at_least=1,
+        at_most=_MOST_MUTATIONS,
     )
     steps_per_direction: int = parameter(
         10, "Steps in one direction before another one is drawn.", at_least=1
