@@ -310,7 +310,13 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     assert f"| mended | 1 (seed {mended['seed_id']}) |" in text
     for word in ("led to an input", "queries", "already deviate"):
         assert word not in text
-    replay |= {"baseline": "runs/before", "new": []}
+    replay["mended"] = [mended, {**mended, "seed_id": 99}]
+    replay["changed_kind"] = [
+        {"seed_id": seed_id, "before": "kernel", "now": "mixed"} for seed_id in range(18)
+    ]
+    assert f"| mended | 2 (seeds {mended['seed_id']}, 99) |" in summary(document)
+    assert "seed 15: kernel → mixed; 2 more |" in summary(document)
+    replay |= {"mended": [mended], "changed_kind": [], "baseline": "runs/before", "new": []}
     assert f"✅ {count} of" in summary(document)
     replay["new"] = [still[0]["seed_id"]]
     assert "; 1 is new since before." in summary(document)

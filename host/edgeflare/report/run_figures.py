@@ -124,6 +124,8 @@ def _replay_figures(
         f"seed {changed_kind.seed_id}: {changed_kind.before} → {changed_kind.now}"
         for changed_kind in replay.changed_kind[:_MOST_IDS]
     ]
+    if (more := len(replay.changed_kind) - len(changes)) > 0:
+        changes.append(f"{more:,} more")
     new = []
     if replay.baseline is not None:
         new = [(f"new since {named(replay.baseline)}", _ids(replay.new))]
@@ -158,7 +160,8 @@ def _ids(seed_ids: Sequence[int]) -> str:
     if not seed_ids:
         return "0"
     shown = ", ".join(map(str, seed_ids[:_MOST_IDS]))
-    return f"{len(seed_ids)} (seed {shown}{', …' if len(seed_ids) > _MOST_IDS else ''})"
+    noun = "seed" if len(seed_ids) == 1 else "seeds"
+    return f"{len(seed_ids):,} ({noun} {shown}{', …' if len(seed_ids) > _MOST_IDS else ''})"
 
 
 def unmutated_lines(document: RunDocument) -> Lines:

@@ -257,8 +257,8 @@ def words_of(**changes: Any) -> Sequence[str]:
 
 
 def test_what_is_written_is_said_with_its_cost() -> None:
-    cost = "has -10 bytes, and takes -1.0 µs (-50.0%, -60.0% to -37.5%) on board."
-    assert words_of() == [f"repaired.tflite, by ranges, {cost}"]
+    time = "its time: -1.0 µs (-50.0%, -60.0% to -37.5%) on board."
+    assert words_of() == [f"repaired.tflite, by ranges, is 10 bytes smaller; {time}"]
     assert words_of(repaired=None, written=False) == []
     assert "computes in float" in words_of(in_float=True)[1]
     assert words_of(fresh_seeds=1_200)[0].startswith("1,200 inputs of --test are seeds too")

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from msgspec import structs
 
 from edgeflare.core.interrupt import INTERRUPTED_BY
-from edgeflare.pages.facts import details, number
+from edgeflare.pages.facts import count_of, details, number
 from edgeflare.pages.page import Block, Facts, Illustration, Page, Section, Sentences, Table
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetJudgement
 from edgeflare.repair.judging.judgement_inputs import SetName, seeds_among_said
@@ -114,8 +114,10 @@ def _words(document: RepairDocument) -> Iterator[str]:
     if repeated := seeds_among_said(document.fresh_seeds):
         yield repeated
     if repaired is not None:
-        more = f"{repaired.size_bytes - repaired.size_before_bytes:+,} bytes"
-        yield f"{repaired.file}, by {document.chosen}, has {more}, and takes {repaired.change}."
+        more = repaired.size_bytes - repaired.size_before_bytes
+        size = f"{count_of(abs(more), 'byte')} {'larger' if more > 0 else 'smaller'}"
+        size = size if more else "as large as before"
+        yield f"{repaired.file}, by {document.chosen}, is {size}; its time: {repaired.change}."
         if repaired.more_in_float:
             yield (
                 "It computes in float, at least in part; --target int8-only allows integers alone."
