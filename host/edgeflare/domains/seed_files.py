@@ -14,6 +14,7 @@ from edgeflare import array_file
 from edgeflare.array_file import NotArrays
 from edgeflare.core.seeds import SeedChoice, ids_of
 from edgeflare.errors import UserError, path_suggestion
+from edgeflare.regular_file import read_regular
 
 
 def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
@@ -122,6 +123,19 @@ def require_seeds(path: Path, what: str) -> None:
 
 _MOST_NAMES = 20
 """Arrays of a file that a message names."""
+
+
+def seed_content(file: Path, most_bytes: int) -> bytes:
+    """Return the content of a file with one input.
+
+    Raises:
+        UserError: it is no regular file of at most so many bytes, or cannot be read.
+
+    """
+    try:
+        return read_regular(file, most_bytes)
+    except OSError as error:
+        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
 
 
 def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]]:

@@ -23,11 +23,11 @@ from edgeflare.domains.seed_files import (
     labels_of,
     read_npz,
     require_seeds,
+    seed_content,
     seed_files,
 )
 from edgeflare.errors import UserError
 from edgeflare.outside_text import json_value
-from edgeflare.regular_file import read_regular
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.operator_registry import Sample
 from edgeflare_operators.tokens import TokenSets
@@ -263,9 +263,7 @@ def load_token_seeds(
 
 def _read(file: Path, length: int) -> list[int]:
     try:
-        ids = json_value(read_regular(file, _MOST_BYTES))
-    except OSError as error:
-        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+        ids = json_value(seed_content(file, _MOST_BYTES))
     except ValueError:
         ids = None
     if not isinstance(ids, list) or not all(type(id_) is int for id_ in ids):

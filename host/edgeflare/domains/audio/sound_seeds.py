@@ -10,9 +10,14 @@ import numpy as np
 
 from edgeflare.core.seeds import ALL_SEEDS, SeedChoice, Seeds, ids_of, take
 from edgeflare.domains.audio.wav_file import Wave, decode_wav, wav_format
-from edgeflare.domains.seed_files import chosen_files, labels_of, read_npz, require_seeds
+from edgeflare.domains.seed_files import (
+    chosen_files,
+    labels_of,
+    read_npz,
+    require_seeds,
+    seed_content,
+)
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
 
 SOUND_SUFFIXES = (".wav", ".flac")
 """Suffixes of files that are read as sounds; other files are ignored."""
@@ -95,10 +100,7 @@ def read_sound(file: Path, sample_rate: int) -> Wave:
             be read here.
 
     """
-    try:
-        data = read_regular(file, _MOST_BYTES)
-    except OSError as error:
-        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+    data = seed_content(file, _MOST_BYTES)
     if file.suffix.lower() == ".flac":
         return _decode_flac(file, data, sample_rate)
     said = wav_format(data)
@@ -118,10 +120,7 @@ def sound_format(file: Path) -> tuple[int, int]:
         UserError: it is no WAV file, or cannot be read.
 
     """
-    try:
-        decoded = decode_wav(read_regular(file, _MOST_BYTES))
-    except OSError as error:
-        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
+    decoded = decode_wav(seed_content(file, _MOST_BYTES))
     if decoded is None:
         raise UserError(f"seeds: {file} is not a WAV file of mono PCM in 16 bits")
     return decoded.sample_rate, len(decoded.wave)

@@ -41,10 +41,10 @@ from edgeflare.domains.seed_files import (
     labels_of,
     read_npz,
     require_seeds,
+    seed_content,
     seed_files,
 )
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
 from edgeflare_operators import MutationOperator, operators
 from edgeflare_operators.operator_registry import Image
 from edgeflare_operators.wrapping_noise import (
@@ -330,7 +330,7 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
 
     RGBA is opaque unless the file is an 8-bit RGBA image.
     """
-    encoded = np.frombuffer(_content(file), np.uint8)
+    encoded = np.frombuffer(seed_content(file, _MOST_BYTES), np.uint8)
     if channels == 1:
         return _imdecode(file, encoded, cv2.IMREAD_GRAYSCALE)[..., None]
     image = _imdecode(file, encoded, cv2.IMREAD_COLOR)[..., ::-1]
@@ -353,13 +353,6 @@ def _turned_like(colours: NDArray[np.uint8], image: NDArray[np.uint8]) -> NDArra
         if np.array_equal(turned[..., :3], colours):
             return turned
     return image
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return read_regular(file, _MOST_BYTES)
-    except OSError as error:
-        raise UserError(f"seeds: {file} cannot be read: {error.strerror or error}") from error
 
 
 def _imdecode(file: Path, encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8]:
