@@ -45,7 +45,7 @@ def test_figures_that_no_gate_is_about_have_a_row_where_a_check_has_them() -> No
         max_error=0.5,
         max_error_steps=None,
     )
-    noisy = OutputFigures(output="scores", compression=error, kernels=None)
+    noisy = OutputFigures(output="scores", read=True, compression=error, kernels=None)
     (device,) = full.devices
     full = replace(full, devices=(replace(device, outputs=(noisy,)),))
     table = comparison_table({"before": document(full), "after": document(figures())})

@@ -22,13 +22,14 @@ from checked_figures import (
     layer_figures,
 )
 from edgeflare.core.query import Arm
+from edgeflare.diagnose.layers.layer_figures import LayerError
 from edgeflare.release.causes.cause import Rule
 from edgeflare.release.check_verdict import ShipVerdict, judge
 from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.figures.condition_cells import FieldCell
 from edgeflare.release.figures.data import OtherReading
 from edgeflare.release.figures.decisions import ClassLoss
-from edgeflare.release.figures.device_figures import StageFigures
+from edgeflare.release.figures.device_figures import OutputFigures, StageFigures
 from edgeflare.release.gates import judged_gates, read_limits
 from edgeflare.run.systematic.figures import (
     ClippedOutput,
@@ -306,6 +307,26 @@ def test_constants_that_no_compression_explains_are_told_of_a_model_that_may_shi
         assert found.name == "ship"
         assert f"{off}, whose harm these inputs do not show" in found.sentence
         assert "that was found" not in found.sentence
+
+
+def test_an_output_that_nothing_judges_is_told_of_where_it_is_far_off() -> None:
+    error = LayerError(
+        inputs=9,
+        not_finite=0,
+        cosine=0.3,
+        snr_db=2.6,
+        rmse=1.0,
+        max_error=5.0,
+        max_error_steps=None,
+    )
+    found = figures()
+    said = {}
+    for read in (True, False):
+        output = OutputFigures(output="sure", read=read, compression=error, kernels=None)
+        device = structs.replace(found.devices[0], outputs=(output,))
+        said[read] = judged(structs.replace(found, devices=(device,))).sentence
+    assert "sure" not in said[True]
+    assert "; sure, which the task does not read, is 3 dB off" in said[False]
 
 
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:

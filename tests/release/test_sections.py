@@ -62,7 +62,7 @@ def test_the_score_of_decisions_is_told_with_its_sign() -> None:
         high=-0.01,
         effect=-0.44,
     )
-    output = OutputFigures(output="scores", compression=None, kernels=None)
+    output = OutputFigures(output="scores", read=True, compression=None, kernels=None)
     device = structs.replace(device, outputs=(output,))
     lower = structs.replace(found, devices=(device, structs.replace(device, score=score)))
     assert section("numbers", lower).sentence.endswith(

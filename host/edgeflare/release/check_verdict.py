@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from edgeflare.release.causes.cause import UNDECIDED, Cause
 from edgeflare.release.causes.first_cause import find_cause
 from edgeflare.release.figures.check_figures import CheckFigures
 from edgeflare.release.gates import CheckGate
-from edgeflare.release.harm import UNSEEN
+from edgeflare.release.harm import UNSEEN, far_unread
 
 Name = Literal["ship", "do-not-ship", "undecided"]
 
@@ -260,6 +261,7 @@ def _seen(figures: CheckFigures) -> str:
     constants = next((fault for fault in figures.faults if fault.kind == "constants"), None)
     if constants is not None:  # which no compression explains
         said += f"; {constants.sentence}, {UNSEEN}"
+    said += "".join(f"; {far}" for far in islice(far_unread(figures), 1))
     if not (its.labelled and Arm.ORIGINAL in its.right):
         found = "these inputs show" if figures.faults else "was found"
         return f"without a fault that {found}: {said}"

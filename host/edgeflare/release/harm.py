@@ -73,6 +73,16 @@ def _changes_for_certain(device: DeviceFigures, least: float) -> bool:
     return share(changes.strictly, changes.inputs).low > least
 
 
+def far_unread(figures: CheckFigures) -> Iterator[str]:
+    """Yield the outputs that are far off though no decision hangs on them, in words."""
+    for device in figures.devices:
+        for output in device.outputs:
+            errors = (output.compression, output.kernels)
+            known = [its.snr_db for its in errors if its is not None and its.snr_db is not None]
+            if not output.read and min(known, default=_LEAST_DB) < _LEAST_DB:
+                yield f"{output.output}, which the task does not read, is {min(known):.0f} dB off"
+
+
 def failure_here(device: DrawnFigures) -> str:
     """Return what a device fails at and the host does not, in words; empty where at nothing."""
     if device.failed_alone:

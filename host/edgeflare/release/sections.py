@@ -19,7 +19,7 @@ from edgeflare.release.figures.data import DataFigures
 from edgeflare.release.figures.device_figures import DeviceFigures, OutputFigures
 from edgeflare.release.figures.file import FileFigures, SeenLayers
 from edgeflare.release.gates import CheckGate
-from edgeflare.release.harm import UNSEEN, counted_faults
+from edgeflare.release.harm import UNSEEN, counted_faults, far_unread
 from edgeflare.statistics.proportion import ShareEstimate, share
 
 Named = Callable[[str], str]
@@ -297,11 +297,12 @@ def _numbers(figures: CheckFigures) -> CheckSection:
             device.decisions.systematic.clipped if device.decisions.systematic else ()
         )
     ]
+    far = [*far_unread(figures)][:1]
     cut = f"; {clipped[0].output} is cut off at {significant(clipped[0].end, 4)}" if clipped else ""
     return CheckSection(
         name="numbers",
-        state="attention" if clipped else "pass",
-        sentence=f"{'; '.join(said)}{rest}{cut}{_score(figures)}",
+        state="attention" if clipped or far else "pass",
+        sentence=f"{'; '.join([*said, *far])}{rest}{cut}{_score(figures)}",
     )
 
 

@@ -132,6 +132,7 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         output: name of the output in the compressed model.
+        read: whether the task reads it, so that decisions hang on it.
         compression: error of the twin's against the original's; null without an original, or where
             it has no such output.
         kernels: error of the device's against the twin's; null where no input was answered.
@@ -139,6 +140,7 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     output: str
+    read: bool
     compression: LayerError | None
     kernels: LayerError | None
 

@@ -9,9 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from edgeflare.campaign.dry_run import stage_differences
 from edgeflare.campaign.pair_panel import OpenedPair, open_pair
@@ -19,10 +17,8 @@ from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.core.answer import Answer
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Arm
-from edgeflare.core.tensor import dequantize, unpack_rows
 from edgeflare.core.truths import is_right
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.layers.layer_figures import ErrorSums, LayerError
 from edgeflare.errors import UserError
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.release.answers import (
@@ -44,6 +40,7 @@ from edgeflare.release.figures.device_figures import (
     ScoreError,
     StageFigures,
 )
+from edgeflare.release.output_errors import output_figures
 from edgeflare.release.pair_check import PairCheck
 from edgeflare.release.phases.check_record import ANSWERS_UNTIL, CheckRecord
 from edgeflare.release.readings import (
@@ -191,9 +188,6 @@ def _keep_inputs(record: CheckRecord, answers: Answers) -> None:
 _STAGED: Final = 256
 """Inputs on which the stages of a device are compared with the pair's."""
 
-_MOST: Final = 64
-"""Inputs whose outputs are held against each other."""
-
 
 def kernel_figures(answers: Answers) -> KernelFigures:
     """Return whether the device computes the file as the host does."""
@@ -283,21 +277,6 @@ def _written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def output_figures(answers: Answers) -> tuple[OutputFigures, ...]:
-    """Return how far the outputs that are read are apart, on the first inputs."""
-    arms = answers.opened.panel.arms
-    real = {arm: _real(answers, arm) for arm in arms}
-    twin = answers.opened.panel.reading.decoders[Arm.TWIN]
-    return tuple(
-        OutputFigures(
-            output=twin.outputs[place].name,
-            compression=_error(real, Arm.ORIGINAL, Arm.TWIN, at, twin.outputs[place].scale),
-            kernels=_error(real, Arm.TWIN, Arm.DEVICE, at, twin.outputs[place].scale),
-        )
-        for at, place in enumerate(twin.read_at)
-    )
-
-
 def score_error(answers: Answers) -> ScoreError | None:
     """Return how much higher the device scores what is decided; None without such a score."""
     first, device = (answers.of(arm) for arm in answers.goal.compared)
@@ -306,37 +285,3 @@ def score_error(answers: Answers) -> ScoreError | None:
         return None
     words, _ = first[0].support_words()
     return ScoreError(score=words, **change._asdict())
-
-
-_Rows = list[list[NDArray[np.float64]] | None]
-"""Real values of the outputs that are read, by input; None where the arm failed."""
-
-
-def _real(answers: Answers, arm: Arm) -> _Rows:
-    """Ask an arm once more: what is kept of its outputs may be what decisions need alone."""
-    opened = answers.opened
-    ids, places = answers.seed_ids[:_MOST], list(answers.places[:_MOST])
-    model = opened.panel.device_of(ids[0]) if arm is Arm.DEVICE else opened.panel.host(arm)
-    batch = model.submit(model.given(opened.seeds.inputs[places], ids)).result()
-    read = model.decoder.read_at
-    tensors = model.decoder.outputs
-    values = unpack_rows(tensors, batch.outputs)
-    real = [dequantize(values[at], tensors[at]) for at in read]
-    return [
-        None if at in batch.failures else [output[at] for output in real]
-        for at in range(len(places))
-    ]
-
-
-def _error(
-    real: dict[Arm, _Rows], first: Arm, second: Arm, at: int, step: float
-) -> LayerError | None:
-    if first not in real:
-        return None
-    sums = ErrorSums(step or None)
-    for wanted, got in zip(real[first], real[second], strict=True):
-        if wanted is None or got is None:
-            continue
-        if at < len(wanted) and at < len(got) and wanted[at].size == got[at].size:
-            sums.add(wanted[at].ravel(), got[at].ravel())
-    return sums.figures()
