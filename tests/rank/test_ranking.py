@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.pages.page import Table
 from edgeflare.rank.model_measurements import Labelled, ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
-from edgeflare.rank.rank_section import sentences
+from edgeflare.rank.rank_section import ranking_section, sentences
 from edgeflare.rank.ranking import (
     DRAWN,
     EXACT,
@@ -32,6 +33,7 @@ from edgeflare.statistics.bootstrap import Values
 BUDGET = 1000
 SEEDS = 60
 NAN = float("nan")
+MEANS = {"hard": 300.0, "easy": 100.0}
 
 
 def made(
@@ -204,6 +206,20 @@ def test_what_the_labelled_set_tells_otherwise_is_said(candidate: Make) -> None:
     contrary = "Deviations on the labelled set say the contrary of queries: "
     (line,) = [one for one in said if one.startswith(contrary)]
     assert "hard 40.00% and easy 2.00%" in line
+
+
+def test_only_columns_that_are_shown_are_explained(candidate: Make) -> None:
+    def note(right: CorrectCounts | None) -> str:
+        models = [candidate(name, spread(mean), right=right) for name, mean in MEANS.items()]
+        (table,) = (
+            block for block in ranking_section(ranked(*models), "", []).blocks
+            if isinstance(block, Table)
+        )  # fmt: skip
+        return table.note
+
+    assert "Right: accuracy. Set: the labelled one. KB: " in note(CorrectCounts(100, 90, 88))
+    assert "unmutated. KB: the file." in note(None)
+    assert "Area" not in note(None)
 
 
 def test_models_that_are_not_told_apart_stand_together(candidate: Make) -> None:

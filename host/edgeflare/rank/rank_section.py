@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Final
 
 from edgeflare.bench.bench_document import show_estimate, show_number
 from edgeflare.core.domain import PSNR
@@ -11,14 +12,23 @@ from edgeflare.pages.facts import count_of
 from edgeflare.pages.page import Bullets, Section, Sentences, Table
 from edgeflare.rank.ranking import ModelComparison, Ranked, Ranking, seeds_needed
 
-_LEGEND = (
-    "Mean queries: what a search made until it found something or its budget was spent. Found: "
-    "searches that did. Area: under the curve of the share of all seeds that have a deviating "
-    f"input within a nearness in dB, of images a PSNR from {PSNR.curve[0]:g} to "
-    f"{PSNR.curve[1]:g} dB; 0 to 1, less is better. Dev.: other decisions than the original's, "
-    "unmutated. Right: accuracy. Set: the labelled one. KB: the file. ms: median of single inputs "
-    "on the device, without the link. In brackets: 95 % intervals, of mean queries and area by a "
-    "bootstrap over the seeds."
+_LEGEND: Final = {
+    "mean queries": "Mean queries: what a search made until it found something or its budget was "
+    "spent.",
+    "found": "Found: searches that did.",
+    "area": "Area: under the curve of the share of all seeds that have a deviating input within a "
+    f"nearness in dB, of images a PSNR from {PSNR.curve[0]:g} to {PSNR.curve[1]:g} dB; 0 to 1, "
+    "less is better.",
+    "dev.": "Dev.: other decisions than the original's, unmutated.",
+    "right": "Right: accuracy.",
+    "set": "Set: the labelled one.",
+    "KB": "KB: the file.",
+    "ms": "ms: median of single inputs on the device, without the link.",
+}
+"""What columns mean in whose names a word is."""
+
+_INTERVALS: Final = (
+    "In brackets: 95 % intervals, of mean queries and area by a bootstrap over the seeds."
 )
 
 _COLUMNS: Mapping[str, Callable[[Ranked], str]] = {
@@ -52,11 +62,13 @@ def ranking_section(ranking: Ranking, heading: str, sentences: Sequence[str]) ->
     """
     columns = [(name, *map(tell, ranking.models)) for name, tell in _COLUMNS.items()]
     header, *rows = zip(*(column for column in columns if set(column[1:]) != {"–"}), strict=True)
+    words = {word for name in header for word in (name, *name.split())}
+    meant = [meaning for word, meaning in _LEGEND.items() if word in words]
     table = Table(
         title="",
         header=header,
         rows=rows,
-        note=_LEGEND,
+        note=" ".join([*meant, _INTERVALS]),
         numbers_from=2,
         missed_least=_MISSED_LEAST,
     )
