@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -233,6 +234,19 @@ def test_models_that_are_not_told_apart_stand_together(candidate: Make) -> None:
     (other,) = [one for one in sentences(ranking, "dflare", BUDGET) if one.startswith("Signif")]
     assert "a over " in other
     assert " over e" in other
+
+
+def test_models_between_two_groups_stand_in_both(candidate: Make) -> None:
+    models = [candidate(name, spread(504.0 - at)) for at, name in enumerate("abcd")]
+    ranking = ranked(*models)
+    ps = {(0, 3): 0.01, (1, 2): 0.06}
+    comparisons = [
+        replace(one, p_corrected=ps.get((one.first, one.second), 0.2))
+        for one in ranking.comparisons
+    ]
+    said = said_of(replace(ranking, comparisons=tuple(comparisons)))
+    a, b, c, d = (model.name for model in ranking.models)
+    assert f": {a}, {b} and {c} (p at least 0.06); {b}, {c} and {d} (p at least 0.06)." in said
 
 
 def near(level: float) -> NDArray[np.float64]:

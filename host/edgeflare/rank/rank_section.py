@@ -192,15 +192,17 @@ def _not_told_apart(ranking: Ranking) -> Iterator[str]:
         for comparison in ranking.comparisons
         if not comparison.significant
     }
-    groups = []
+    groups: list[str] = []
+    said: set[tuple[int, int]] = set()
     for first, last in _neighbours(others, len(ranking.models)):
         names = [_name(ranking, position) for position in range(first, last + 1)]
-        inside = [
-            others.pop(pair) for pair in combinations(range(first, last + 1), 2) if pair in others
-        ]
-        groups.append(f"{_list(names)} ({_chance(inside)})")
+        inside = list(combinations(range(first, last + 1), 2))
+        groups.append(f"{_list(names)} ({_chance([others[pair] for pair in inside])})")
+        said.update(inside)
     for (first, second), other in others.items():
-        groups.append(f"{_name(ranking, first)} and {_name(ranking, second)} ({_chance([other])})")
+        if (first, second) not in said:
+            names = [_name(ranking, first), _name(ranking, second)]
+            groups.append(f"{_list(names)} ({_chance([other])})")
     if groups:
         yield f"Not significant, so their order means nothing: {'; '.join(groups)}."
 
