@@ -19,7 +19,7 @@ from edgeflare.record.json_types import Count, Share
 from edgeflare.statistics.mover import difference
 from edgeflare.statistics.multiple_comparisons import simultaneous
 from edgeflare.survey.items.survey_facts import Fact, Flags, Numbers, Sample, SurveyFacts, headline
-from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, rate
+from edgeflare.survey.rates.rate_interval import Rate, SignedEstimate, SlicedFact, rate
 from edgeflare.survey.rates.slices import right_fact, surveyed
 
 COMPARED_GROUPS = 10
@@ -229,28 +229,44 @@ def _gaps(
         for arm, decisions in arms.items()
         if decisions is not None
     }
-    device, twin = facts.device_decision, facts.twin_decision
-    if (
-        device is not None
-        and twin is not None
-        and len({q.label for q in questions}) <= MOST_CLASSES
-    ):
+    if len({question.label for question in questions}) <= MOST_CLASSES:
         pairs = len(groups) * (len(groups) - 1) // 2
         each = simultaneous(confidence, pairs * len(questions))
-        shares["device"] = [
-            [
-                rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
-                if (chosen := group.chosen & counted & _among(facts, q)).any()
-                else None
-                for q in questions
-            ]
-            for group in groups
-        ]
+        shares["device"] = _estimates(facts, sample, groups, questions, counted, each)
     found: dict[tuple[str, str], dict[str, _Differences]] = defaultdict(dict)
     for arm, rates in shares.items():
         for (group, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
             found[group.name, other.name][arm] = list(_differences(these, those))
     return found
+
+
+def _estimates(
+    facts: SurveyFacts,
+    sample: Sample,
+    groups: Sequence[_Group],
+    questions: Sequence[_Question],
+    counted: Flags,
+    confidence: float,
+) -> list[list[Rate | None]]:
+    """Return the device's shares, for each group and question; None where that is of no item."""
+    device, twin = facts.device_decision, facts.twin_decision
+    if device is None or twin is None:
+        return [[None] * len(questions) for _ in groups]
+    group_of = np.full(facts.items, -1)
+    for at, group in enumerate(groups):
+        group_of[group.chosen & counted] = at
+
+    def estimated(question: _Question) -> list[Rate | None]:
+        fact = Fact(twin == question.label, device == question.label)
+        of = np.where(_among(facts, question), group_of, -1)
+        found = SlicedFact.of(fact, sample, of, len(groups))
+        return [
+            found.rate(at, confidence) if items else None
+            for at, items in enumerate(found.items.tolist())
+        ]
+
+    by_question = [estimated(question) for question in questions]
+    return [[of_groups[at] for of_groups in by_question] for at in range(len(groups))]
 
 
 def _among(facts: SurveyFacts, question: _Question) -> Flags:
