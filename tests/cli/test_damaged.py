@@ -68,11 +68,6 @@ def test_the_line_names_the_file_and_the_place(
     assert complaint in said
 
 
-def test_a_document_that_is_nested_too_deeply(run: Path) -> None:
-    (run / "run.json").write_text("[" * 200_000)
-    assert "run.json is damaged: it is nested too deeply" in refused("report", run)
-
-
 @pytest.fixture
 def corrupt(finished: Any, tmp_path: Path) -> Path:
     """A run whose journal has a page that is no page any more."""
@@ -164,8 +159,3 @@ def test_no_file_outside_the_run_gets_into_the_page(
     (folder / "run.json").write_text(json.dumps(damaged))
     assert f"names {name!r}, which is outside of it" in refused("report", folder, "--html")
     assert not (folder / "report.html").exists()
-
-
-def test_a_run_that_was_killed_before_it_began_says_so(tmp_path: Path) -> None:
-    (tmp_path / "run.db").touch()
-    assert "killed before it began: start anew with --overwrite" in refused("report", tmp_path)

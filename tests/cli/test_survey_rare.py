@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import pytest
 
 from called_commands import call_here, completed, document_of, refused
@@ -20,7 +19,6 @@ from edgeflare.survey.rare_events.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_document import read_survey
 from edgeflare.survey.record.survey_plan import ENDED_KEY
 from interrupted_commands import started
-from small_pairs import write_score_pair
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 PLAIN = (
@@ -116,19 +114,6 @@ def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str]) -> None:
         complaint = said
         assert f"was begun {begun}: repeat the command that began it" in complaint
         assert "--device-queries" not in complaint
-
-
-def test_a_task_without_margins_is_refused(tmp_path: Path) -> None:
-    values = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\nhighest = 4.0\n'
-    pair = write_score_pair(
-        tmp_path / "pair", f'{values}[task]\nname = "regression"\ntolerance = 0.5\n'
-    )
-    inputs = tmp_path / "inputs.npz"
-    np.savez(inputs, inputs=np.zeros((40, 6), np.float32))
-    assert "answers of the task regression have none" in refused(
-        "survey", pair, "--inputs", inputs, "--rare", "--out", tmp_path / "run"
-    )
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_dry_run_says_what_it_takes(tmp_path: Path) -> None:

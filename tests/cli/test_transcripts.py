@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from called_commands import completed, document_of, refused
+from called_commands import completed, document_of
 from reproductions import reproduce, unpacked
 from small_pairs import write_text_pair
 
@@ -110,9 +110,3 @@ def test_an_export_reads_the_same_texts(run: Path, tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     for arm, words in one["answers"][0]["words"].items():
         assert f"{arm}: {[words]} here, {[words]} when it was found" in shown.stdout
-
-
-def test_a_wrong_vocabulary_is_one_line(tmp_path: Path) -> None:
-    pair = write_text_pair(tmp_path / "pair", "blank = 7")
-    said = refused("search", pair, "--dry-run")
-    assert "blank is 7, but 3 symbols and the blank are outputs 0 to 3" in said
