@@ -52,14 +52,13 @@ def example_of_the_base_class() -> str:
 @pytest.fixture
 def darken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installed package: one file, and an entry point for each of two strategies."""
-    (tmp_path / "my_package.py").write_text(STRATEGY + example_of_the_base_class() + TWICE)
-    info = tmp_path / "my_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[edgeflare.strategies]\ndarken = my_package:Darken\nnothing = my_package:Nothing\n"
-        "random = my_package:Darken\n"
-    )
+    points = {
+        "darken": "my_package:Darken",
+        "nothing": "my_package:Nothing",
+        "random": "my_package:Darken",
+    }
+    source = STRATEGY + example_of_the_base_class() + TWICE
+    install_plugin(tmp_path, "my_package", source, {"edgeflare.strategies": points})
     monkeypatch.syspath_prepend(tmp_path)
     caches = strategy_registry._entries, strategy_registry._loaded
     for cache in caches:
@@ -241,14 +240,10 @@ def rain(one, severity, rng):
 @pytest.fixture
 def raining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The module of an installed package that has one condition in one file."""
-    info, module = tmp_path / "raining-1.0.dist-info", tmp_path / "raining.py"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: raining\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[edgeflare.conditions]\nrain = raining\n")
-    module.write_text(CONDITION)
+    install_plugin(tmp_path, "raining", CONDITION, {"edgeflare.conditions": {"rain": "raining"}})
     monkeypatch.syspath_prepend(tmp_path)
     condition_registry._others.cache_clear()
-    yield module
+    yield tmp_path / "raining.py"
     condition_registry._others.cache_clear()
     sys.modules.pop("raining", None)
 

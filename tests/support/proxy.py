@@ -9,7 +9,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Literal
 
 import numpy as np
@@ -110,12 +109,7 @@ class FaultyProxy:
     def __enter__(self) -> FaultyProxy:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _begin(self, work: object, *arguments: object) -> None:
