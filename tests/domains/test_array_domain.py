@@ -92,11 +92,11 @@ def test_near_duplicates_of_arrays_differ_by_levels() -> None:
 Clip = NDArray[np.uint8]
 
 
-def moving_square(rng: np.random.Generator, frames: int = 6) -> Clip:
+def moving_square(rng: np.random.Generator) -> Clip:
     """Return a bright square that moves over a random pattern."""
     pattern = rng.integers(0, 120, (1, 8, 8, 1)).astype(np.uint8)
-    clip = pattern.repeat(frames, axis=0).repeat(4, axis=1).repeat(4, axis=2)
-    for place in range(frames):
+    clip = pattern.repeat(6, axis=0).repeat(4, axis=1).repeat(4, axis=2)
+    for place in range(len(clip)):
         clip[place, 8:16, 2 * place : 2 * place + 8] = 250
     return clip
 

@@ -130,14 +130,14 @@ class TwoLinearModels:
         return [image for query in evaluated for image in query.inputs]
 
 
-def two_linear_models(margin: float = 1.0, rounding: float = 0.004) -> TwoLinearModels:
+def two_linear_models(margin: float = 1.0) -> TwoLinearModels:
     """Models of three classes; the original gives a dark image the class 0, by this margin."""
     rng = np.random.default_rng(3)
     seed = rng.integers(0, 90, (8, 9, 1), dtype=np.uint8)
     seed[[1, 4]] = 0
     weights = rng.normal(0.0, 0.01, (3, seed.size))
     scores = weights @ seed.ravel()
-    return TwoLinearModels(seed, weights, np.array([margin, 0.0, 0.0]) - scores, rounding)
+    return TwoLinearModels(seed, weights, np.array([margin, 0.0, 0.0]) - scores, 0.004)
 
 
 def changes(models: TwoLinearModels) -> NDArray[np.int64]:

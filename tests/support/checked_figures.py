@@ -167,10 +167,10 @@ def operators(*faults: OperatorFault) -> SeenOperators:
     )
 
 
-def operator_fault(*places: int, operator: str = "MUL", issue: str = "") -> OperatorFault:
+def operator_fault(*places: int, issue: str = "") -> OperatorFault:
     return OperatorFault(
         number=1,
-        operator=operator,
+        operator="MUL",
         type="float32",
         symptom="wrong-values",
         condition=("size > 4",),

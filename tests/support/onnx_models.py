@@ -13,8 +13,8 @@ from edgeflare.models.tflite_graph import Graph
 PIXELS = 28 * 28
 
 
-def linear_weights(classes: int = 10) -> NDArray[np.float32]:
-    return np.random.default_rng(0).normal(0.0, 0.1, (PIXELS, classes)).astype(np.float32)
+def linear_weights() -> NDArray[np.float32]:
+    return np.random.default_rng(0).normal(0.0, 0.1, (PIXELS, 10)).astype(np.float32)
 
 
 def write_linear_onnx(path: Path, weights: NDArray[np.float32]) -> Path:

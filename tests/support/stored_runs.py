@@ -66,12 +66,10 @@ def _entry(seed_id: int, **fields: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def chirp(
-    sample_rate: int, seconds: float = 0.5, loudness: float = 0.4, highest: float = 0.4
-) -> NDArray[np.int16]:
-    """Return a tone that rises from 100 Hz to a share of the sample rate."""
+def chirp(sample_rate: int, seconds: float = 0.5, loudness: float = 0.4) -> NDArray[np.int16]:
+    """Return a tone that rises from 100 Hz to 0.4 of the sample rate."""
     time = np.arange(int(sample_rate * seconds)) / sample_rate
-    phase = 2 * np.pi * (100 * time + (highest * sample_rate - 100) * time**2 / (2 * seconds))
+    phase = 2 * np.pi * (100 * time + (0.4 * sample_rate - 100) * time**2 / (2 * seconds))
     return np.asarray(np.rint(32_767 * loudness * np.sin(phase)), np.int16)
 
 

@@ -269,8 +269,8 @@ def warn(logits: NDArray[np.float64], labels: list[int] | None = None) -> list[s
     return classification_warnings(decoded(logits), decoded(right_logits(len(logits))), given)
 
 
-def right_logits(count: int, classes: int = 4) -> NDArray[np.float64]:
-    logits: NDArray[np.float64] = np.eye(classes)[np.arange(count) % classes] * 5
+def right_logits(count: int) -> NDArray[np.float64]:
+    logits: NDArray[np.float64] = np.eye(4)[np.arange(count) % 4] * 5
     return logits
 
 

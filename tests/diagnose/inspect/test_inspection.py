@@ -63,10 +63,9 @@ def inspected(
     *,
     sizes: Sequence[int] = (64,),
     precision: float = 0.05,
-    permutations: int = 200,
 ) -> InspectionResult:
     rng = np.random.default_rng(RNG_SEED)
-    inspection = Inspection(layers, HYPOTHESES, precision, rng, permutations)
+    inspection = Inspection(layers, HYPOTHESES, precision, rng, permutations=200)
     for part in blocks(block, sizes):
         if not inspection.add(part):
             break

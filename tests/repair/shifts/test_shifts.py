@@ -39,8 +39,8 @@ FLOAT = Tensor("probabilities", (1, CLASSES), "float32")
 MODEL = Path(__file__).parents[3] / "examples" / "fashion_lenet4" / "compressed.tflite"
 
 
-def shifts_from(rng: np.random.Generator, most: int = MOST_STEPS) -> Shifts:
-    lower = np.tril(rng.integers(-most, most + 1, (CLASSES, CLASSES)), -1)
+def shifts_from(rng: np.random.Generator) -> Shifts:
+    lower = np.tril(rng.integers(-MOST_STEPS, MOST_STEPS + 1, (CLASSES, CLASSES)), -1)
     return Shifts((lower - lower.T).astype(np.int8))
 
 
