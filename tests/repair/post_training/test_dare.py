@@ -15,6 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Tuning
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.post_training import dare
 from edgeflare.repair.post_training.dare import fit_dare
 from edgeflare.repair.post_training.layer_regression import Oracle, tuned
@@ -60,6 +61,37 @@ def _with_damage(content: bytes) -> bytes:
     drawn = np.random.default_rng(1).uniform(-12, 12, weights[tensor].shape)
     weights[tensor] = weights[tensor] + drawn
     return network.written(content, network.parameters._replace(weights=weights))
+
+
+def test_a_network_of_two_inputs_is_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dare, "_TUNING", Tuning(steps=60, rate=1.0))
+    content, original = (_of_two_inputs(factor) for factor in (1.0, 1.2))
+    rows = np.random.default_rng(3).normal(size=(80, 5)).astype(np.float32)
+    network = QuantizedNetwork(content, original, rows, rows)
+    made = fit_dare(network, 100.0, np.random.default_rng(0), untold)
+    layers = (Graph(each).layers[1].outputs for each in (original, content, made))
+    (wanted,), *sides = (
+        FakeQuantizedNetwork(Graph(each), layer).evaluate(rows)
+        for each, layer in zip((original, content, made), layers, strict=True)
+    )
+    errors = [float(np.square(values - wanted).mean()) for (values,) in sides]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def _of_two_inputs(factor: float) -> bytes:
+    """A network that joins two inputs, (1, 3) and (1, 2), before two layers."""
+    rng, writer = np.random.default_rng(2), GraphWriter()
+    given = [writer.tensor(name, (1, size), "FLOAT32") for name, size in (("a", 3), ("b", 2))]
+    last = writer.tensor("joined", (1, 5), "FLOAT32")
+    joining = schema.ConcatenationOptionsT()
+    joining.axis = 1
+    writer.operator("CONCATENATION", given, [last], joining)
+    for name, shape in (("hidden", (4, 5)), ("scores", (2, 4))):
+        weights = factor * rng.normal(size=shape).astype(np.float32)
+        read = [last, writer.constant(f"{name}/weights", weights.astype(np.float32))]
+        last = writer.tensor(name, (1, shape[0]), "FLOAT32")
+        writer.operator("FULLY_CONNECTED", read, [last], schema.FullyConnectedOptionsT())
+    return writer.content(given, [last])
 
 
 def test_a_network_of_one_layer_is_refused() -> None:

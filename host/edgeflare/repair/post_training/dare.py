@@ -169,12 +169,14 @@ def fine_tuned(
     """
     part = FakeQuantizedNetwork(network.graph, (scores_of(network.graph),))
 
-    def loss(parameters: Parameters, given: tuple[Array, Array]) -> Array:
-        scores = _two_or_more(part.values(parameters, given[0])[0].reshape(len(given[0]), -1))
+    def loss(parameters: Parameters, given: tuple[Array, ...]) -> Array:
+        *inputs, true = given
+        scores = _two_or_more(part.values(parameters, *inputs)[0].reshape(len(true), -1))
         chances = jax.nn.log_softmax(scores)
-        return -jnp.take_along_axis(chances, given[1][:, None], axis=1).mean()
+        return -jnp.take_along_axis(chances, true[:, None], axis=1).mean()
 
-    found = tuned_parameters(part, loss, drawn_batches(rng, rows, labels), _TUNING, progress)
+    batches = drawn_batches(rng, *part.inputs(rows), labels)
+    found = tuned_parameters(part, loss, batches, _TUNING, progress)
     return part.written(network.content, found)
 
 

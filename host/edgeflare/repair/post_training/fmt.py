@@ -138,11 +138,12 @@ def distil_mean(
     (one,), (other,) = (network.evaluate(rows) for rows in sides)
     rows, wanted = np.concatenate(sides), np.concatenate([(one + other) / 2] * 2)
 
-    def loss(parameters: Parameters, given: tuple[Array, Array]) -> Array:
-        (made,) = network.values(parameters, given[0])
-        return ((made - given[1]) ** 2).mean()
+    def loss(parameters: Parameters, given: tuple[Array, ...]) -> Array:
+        *inputs, mean = given
+        (made,) = network.values(parameters, *inputs)
+        return ((made - mean) ** 2).mean()
 
-    batches = drawn_batches(rng, rows, wanted)
+    batches = drawn_batches(rng, *network.inputs(rows), wanted)
     found = tuned_parameters(network, loss, batches, _DISTILLING, progress)
     return network.written(content, found)
 

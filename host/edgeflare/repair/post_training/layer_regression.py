@@ -8,7 +8,7 @@ mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -67,9 +67,11 @@ def tuned(
     groups = sorted(slices)
     members = {group: np.flatnonzero(oracle.groups == group) for group in groups}
 
-    def loss(parameters: Parameters, given: tuple[Array, Array, Array]) -> Array:
+    inputs = network.inputs(oracle.rows)
+
+    def loss(parameters: Parameters, given: tuple[Sequence[Array], Array, Array]) -> Array:
         rows, wanted, neurons = given
-        made = network.values(parameters, rows)[0]
+        made = network.values(parameters, *rows)[0]
         squares = ((made - wanted.reshape(made.shape)) ** 2) * neurons
         return squares.mean() / neurons.mean()
 
@@ -79,7 +81,7 @@ def tuned(
             kept = slices[group]
             neurons = kept.neurons[layer].astype(np.float32)
             yield TuningBatch(
-                (oracle.rows[chosen], oracle.wanted[chosen], neurons),
+                ([values[chosen] for values in inputs], oracle.wanted[chosen], neurons),
                 {
                     at: kept.synapses.get(at, np.ones(weight.shape, bool)).astype(np.float32)
                     for at, weight in network.parameters.weights.items()

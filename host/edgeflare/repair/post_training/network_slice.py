@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.rounding_noise import WEIGHTED
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
+from edgeflare.repair.fitting.tensor_capture import network_inputs
 from edgeflare.whitebox.differentiable_network import needed_layers
 
 Real = NDArray[np.float64]
@@ -54,7 +55,7 @@ def group_slices(
     """Return the slice of each group of inputs.
 
     Args:
-        graph: the network, which has one input.
+        graph: the network.
         rows: all inputs, as it takes them, (n, ...).
         groups: the group of each, (n,).
         criterion: a tensor, and the contributions of its channels for each input, (n, channels).
@@ -67,11 +68,13 @@ def group_slices(
         neuron_values(graph, layers, dict(zip(network.outputs, values, strict=True)))
         for values in network.each_batch(rows)
     ]
-    given = graph.tensors[graph.inputs[0]]
-    real = given.real(rows.reshape(-1, *given.shape))
+    given = {
+        at: graph.tensors[at].real(raw.reshape(-1, *graph.tensors[at].shape))
+        for at, raw in network_inputs(graph, rows).items()
+    }
     neurons = {
         **{at: np.concatenate([batch[at] for batch in batches]) for at in network.outputs},
-        **neuron_values(graph, layers, {given.index: real}),
+        **neuron_values(graph, layers, given),
     }
     reactions = {at: neuron - neuron.mean(axis=0) for at, neuron in neurons.items()}
     found = {}
