@@ -26,3 +26,8 @@ def test_of_equal_sizes_it_is_the_sign_test(better: int, worse: int, size: float
     sums = np.repeat(np.array([size, -size, 0]), (better, worse, 3))
     expected = max(sign_test(better, worse), LEAST_P)
     assert sign_flip_test(sums) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_many_small_sums_are_not_rounded_to_nothing() -> None:
+    sums = np.repeat(np.array([1.0, -1.0]) / 3, (5100, 4900))
+    assert sign_flip_test(sums) == pytest.approx(sign_test(5100, 4900), rel=1e-6)

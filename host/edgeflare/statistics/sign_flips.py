@@ -11,9 +11,12 @@ LEAST_P: Final = 1e-12
 """The least p: what is less is lost in the rounding of the sums."""
 
 
-_UNITS: Final = 4096.0
-"""Units into which all sums together are divided where they are no whole numbers: a sum is then
-rounded by half a unit at most."""
+_LEAST_UNITS: Final = 4096
+"""Units at least into which all sums together are divided where they are no whole numbers: each is
+then rounded by half a unit at most."""
+
+_UNITS_OF_A_SUM: Final = 8
+"""Units of a sum of mean size, at least."""
 
 
 def sign_flip_test(sums: NDArray[np.int64] | NDArray[np.float64]) -> float:
@@ -30,7 +33,8 @@ def sign_flip_test(sums: NDArray[np.int64] | NDArray[np.float64]) -> float:
 
     """
     if (sums != np.rint(sums)).any():
-        sums = np.rint(sums * (_UNITS / np.abs(sums).sum()))
+        units = max(_LEAST_UNITS, _UNITS_OF_A_SUM * np.count_nonzero(sums))
+        sums = np.rint(sums * (units / np.abs(sums).sum()))
     sums = sums.astype(np.int64)
     sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
     most, total = int((sizes * counts).sum()), abs(int(sums.sum()))
