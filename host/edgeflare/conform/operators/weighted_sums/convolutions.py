@@ -155,9 +155,8 @@ class _WindowedSum(WeightedSum):
 
         return product
 
-    def drawn_shapes(self, rng: np.random.Generator) -> Settings:
-        """Return settings of `places` that fit each other and are not too large."""
-        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
+    def fitting_shapes(self, drawn: Settings, rng: np.random.Generator) -> Settings:
+        """Return drawn settings that fit each other and are not too large."""
         drawn = tamed_windows(drawn, self.axes, rng)
         if "groups" in drawn and rng.random() < 1 / 2:
             drawn["groups"] = 1

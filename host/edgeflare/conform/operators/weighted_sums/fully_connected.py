@@ -145,9 +145,8 @@ class _FullyConnected(WeightedSum):
 
         return largest_of_row
 
-    def drawn_shapes(self, rng: np.random.Generator) -> Settings:
-        """Return settings of `places` that fit each other and are not too large."""
-        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
+    def fitting_shapes(self, drawn: Settings, rng: np.random.Generator) -> Settings:
+        """Return drawn settings that fit each other and are not too large."""
         shape = tuple(size or 1 for size in dimensions(drawn, "shape"))
         if rng.random() < 1 / 24:
             shape = (0, *shape[1:]) if len(shape) > 1 else shape

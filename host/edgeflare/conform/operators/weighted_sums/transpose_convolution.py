@@ -121,9 +121,8 @@ class _TransposeConvolution(WeightedSum):
 
         return product
 
-    def drawn_shapes(self, rng: np.random.Generator) -> Settings:
-        """Return settings of `places` that fit each other and are not too large."""
-        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
+    def fitting_shapes(self, drawn: Settings, rng: np.random.Generator) -> Settings:
+        """Return drawn settings that fit each other and are not too large."""
         drawn = tamed_windows(drawn, _AXES, rng)
         for name in _AXES:
             drawn[f"offset_{name}"] = whole(drawn, f"offset_{name}") % whole(

@@ -122,8 +122,8 @@ class WeightedSum(OperatorSpecification):
         """Return the sums of products as a function of input and weights."""
 
     @abstractmethod
-    def drawn_shapes(self, rng: np.random.Generator) -> Settings:
-        """Return settings of `places` that fit each other and are not too large."""
+    def fitting_shapes(self, drawn: Settings, rng: np.random.Generator) -> Settings:
+        """Return settings drawn for `places` so that they fit each other and are not too large."""
 
     def sharing(self, configuration: Configuration) -> Callable[[Reals], Reals]:  # noqa: ARG002
         """Return what gives each value the largest that may share its scale; see `summed`."""
@@ -251,7 +251,9 @@ class WeightedSum(OperatorSpecification):
 
     def draw(self, type_: str, rng: np.random.Generator) -> Configuration:
         """Return settings at random."""
-        settings = {**super().draw(type_, rng), **self.drawn_shapes(rng)}
+        others = super().draw(type_, rng)
+        drawn = {place.parameter.name: place.parameter.draw(rng) for place in self.places}
+        settings = {**others, **self.fitting_shapes(drawn, rng)}
         if self.shape_fault(settings) is not None:
             return settings
         if self.shapes(settings)[1][self.channel_axis] == 1 and "per_channel" in settings:
