@@ -75,10 +75,10 @@ class ValuesView(msgspec.Struct, frozen=True):
 
 
 class PartsView(msgspec.Struct, frozen=True):
-    """Several named inputs of one query, each in its own form.
+    """An input in parts, such as the frames of a clip, each in its own form.
 
     Attributes:
-        parts: the form of each, by the name of the input.
+        parts: the form of each by its name, "frame 0".
 
     """
 

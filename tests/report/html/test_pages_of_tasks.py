@@ -13,6 +13,7 @@ import pytest
 from documents import as_json, run_document
 from edgeflare.domains.array_domain import ArrayDomain
 from edgeflare.domains.audio.audio_domain import AudioDomain
+from edgeflare.domains.frames_domain import FramesDomain
 from edgeflare.pages import page_allowance
 from edgeflare.pages.answers.classes import ClassesView
 from edgeflare.pages.answers.masks import MaskGroup
@@ -58,6 +59,13 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunDocument, RunDi
     found = [tuple(rng.normal(size=(2, *shape)).astype(np.float32)) for shape in shapes]
     folder = tmp_path_factory.mktemp("arrays")
     return stored_run(folder, ArrayDomain(), found, [np.zeros(4, np.float32)])
+
+
+def test_the_frames_of_a_clip_are_named(tmp_path: Path) -> None:
+    seed, trigger = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 4, 1), np.uint8)
+    page = run_html(*stored_run(tmp_path, FramesDomain(), [(seed, trigger)]), {})
+    named = re.findall(r'<p class="part quiet">([^<]*)</p>', page)
+    assert named == ["Frame 0", "Frame 1", "Frame 2"]
 
 
 def names_no_image(page: str) -> None:

@@ -98,10 +98,10 @@ def _answered(shot: Shot, answers: Mapping[str, Blocks]) -> Shot:
 
 @dataclass(frozen=True, slots=True)
 class ShotGroup:
-    """What is shown of one input.
+    """What is shown of an input, or of a part of it.
 
     Attributes:
-        name: name of the input; empty where the models have only one.
+        name: name of the part of the input, "frame 0"; empty where it has none.
         shots: what is shown of it.
 
     """
@@ -111,7 +111,7 @@ class ShotGroup:
 
 
 def shot_groups(stored: Sequence[StoredView], allowance: PageAllowance) -> tuple[ShotGroup, ...]:
-    """Return what is shown of an entry's inputs: a group for each named input, or one.
+    """Return what is shown of an entry's inputs: a group for each named part of them, or one.
 
     Args:
         stored: the seed first; of a finding the trigger last.
