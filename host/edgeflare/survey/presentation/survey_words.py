@@ -214,7 +214,7 @@ def method_sentences(document: SurveyDocument) -> Iterator[str]:
             f"Intervals hold with {_confidence(document)} confidence, in a table all of them"
             f" together. They are of these {many} under these conditions, and of no others; over"
             f" all, {overall.items:,} items count. A figure without one is exact: all that it"
-            " is about were asked."
+            " is about were asked, or the host alone knows it."
         )
         yield from _pooled(document)
     yield (

@@ -17,7 +17,7 @@ def percent(share: float) -> str:
 
 
 def exact(estimate: IntervalEstimate) -> bool:
-    """Whether a figure has no interval, since the device was asked about all that it is about."""
+    """Whether a figure has no interval: the device was asked about all, or cannot change it."""
     return estimate.low == estimate.high
 
 
