@@ -29,6 +29,7 @@ EXAMPLE = EXAMPLES / "fashion_lenet4"
         ("check", {"device": None}, "device=None: expected a string or several"),
         ("check", {"device": [3]}, "device=3: expected a string"),
         ("check", {"gates": None}, "gates=None: expected a string or several"),
+        ("check", {"out": None, "resume": True}, "resume has to know the folder: give out too"),
         ("check", {"time_limit": "60s"}, "time_limit='60s': expected a number of 0.001 or more"),
         ("check", {"overwrite": True, "resume": True}, "resume goes on with"),
         ("search", {"overwrite": True, "resume": True}, "resume goes on with"),

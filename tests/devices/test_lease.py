@@ -82,6 +82,18 @@ def test_a_device_whose_name_is_longer_than_that_of_a_file_has_a_lease_of_its_ow
         pass
 
 
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with (
+        pytest.raises(InfrastructureError, match="cannot be written"),
+        lease("adb:x"),
+    ):
+        pass
+
+
 def test_another_device_is_free_and_so_is_one_that_was_given_back() -> None:
     with lease("adb:x"), lease("ssh:../../x"):
         pass

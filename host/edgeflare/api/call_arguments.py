@@ -174,12 +174,21 @@ def device_names(value: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def require_one_way(*, overwrite: bool, resume: bool) -> None:
-    """Refuse to replace what is in a folder and to go on with it at once."""
+def require_one_way(out: object, *, overwrite: bool, resume: bool) -> None:
+    """Refuse to go on with no folder, or with what is to be replaced.
+
+    Args:
+        out: the folder; None for a new one.
+        overwrite: whether what is in it is replaced.
+        resume: whether it is gone on with.
+
+    """
     __tracebackhide__ = True
 
     if overwrite and resume:
         raise UserError("resume goes on with what is in the folder, and overwrite removes it")
+    if resume and out is None:
+        raise UserError("resume has to know the folder: give out too")
 
 
 @contextmanager

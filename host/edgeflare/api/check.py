@@ -125,7 +125,7 @@ def check(  # noqa: PLR0913 - the options of the command
     began = time.monotonic()
     limit = if_given(whole_number, "limit", limit, 1)
     seconds = real_number("time_limit", time_limit, 1e-3)
-    require_one_way(overwrite=overwrite, resume=resume)
+    require_one_way(out, overwrite=overwrite, resume=resume)
     named = NamedModels.of(
         [path_of("models", model) for model in models], if_given(path_of, "inputs", inputs)
     )

@@ -136,7 +136,7 @@ def search(  # noqa: PLR0913 - the options of the command
     __tracebackhide__ = True
     min_strength = real_number("min_strength", min_strength, 0.0, 1.0)
     require_one_of("find", find, [target.value for target in Find])
-    require_one_way(overwrite=overwrite, resume=resume)
+    require_one_way(out, overwrite=overwrite, resume=resume)
     given = Settings(seeds=None if seeds is None else str(path_of("seeds", seeds)))
     loaded = load_pair(path_of("pair", pair), given, granted(trust), seeds_option="")
     profiles = find_profiles(device_names(device), granted(trust or trust_profiles))
@@ -148,7 +148,7 @@ def search(  # noqa: PLR0913 - the options of the command
         limit=if_given(whole_number, "limit", limit, 1),
         first=if_given(whole_number, "first", first, 1),
         total_queries=if_given(whole_number, "total_queries", total_queries, 1),
-        time_limit_seconds=time_limit,
+        time_limit_seconds=if_given(real_number, "time_limit", time_limit, 0.0),
         strengthen=default_strengthen(min_strength),
         shrink=whole_number("shrink", shrink, 0),
         min_strength=min_strength,

@@ -87,12 +87,11 @@ def lease(device: str) -> Iterator[LocalLease]:
     Raises:
         UserError: this process holds it already.
         InfrastructureError: another campaign of this user holds it, or the lease's file is not the
-            user's own.
+            user's own, or cannot be written.
 
     """
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     folder = Path(os.path.expanduser(cache)) / "edgeflare" / "leases"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_file(folder / _file_name(device)) as file:
         locked = True
         try:
@@ -126,10 +125,15 @@ def _file_name(device: str) -> str:
 def _lock_file(path: Path) -> IO[str]:
     """Open a lease's file; one by which another file would be written to is refused."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno != errno.ELOOP:
-            raise
+            raise InfrastructureError(
+                f"{path} cannot be written, which keeps other commands off the device"
+                f" ({error.strerror}): make that folder writable, or name another one with"
+                " XDG_CACHE_HOME"
+            ) from None
     else:
         facts = os.fstat(descriptor)
         if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1:
