@@ -135,6 +135,8 @@ def test_what_a_strategy_must_not_do_names_its_package(kind: str, bench: SearchC
         (lambda s: TranslatedQuery([s.seed[:1]]), "of shape"),
         (lambda s: GradientQuery(s.seed, Arm.DEVICE, np.zeros(4)), "original or twin"),
         (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(3)), r"\(4,\) finite numbers"),
+        (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(4), {-1: 1.0}), "by neurons"),
+        (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(4), {0: np.nan}), "by neurons"),
     ],
 )
 def test_white_box_queries_are_held_to_the_same(

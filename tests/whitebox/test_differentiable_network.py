@@ -129,6 +129,9 @@ def test_neurons_are_the_channels_of_layers(images: NDArray[np.uint8]) -> None:
     nothing = np.zeros(10)
     assert not made.gradient(row, nothing).any()
     assert made.gradient(row, nothing, {0: 1.0}).any()
+    count = sum(made.neurons.values())
+    with pytest.raises(UserError, match=f"by the neuron {count}, and the network has {count},"):
+        made.gradient(row, nothing, {0: 1.0, count: 1.0})
 
 
 def test_operators_without_values_of_their_own_have_no_neurons() -> None:

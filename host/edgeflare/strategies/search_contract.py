@@ -7,10 +7,12 @@ its package, where it would be taken for a mistake in edgeflare, or for a findin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import msgspec
@@ -133,6 +135,11 @@ class _HeldSearch:
         wanted = self._start.outcome[query.arm].scores.shape
         if np.shape(query.weights) != wanted or not np.isfinite(query.weights).all():
             self.refuse(f"it asks for a gradient by weights that are not {wanted} finite numbers")
+        if not (isinstance(query.neurons, Mapping) and all(map(_is_neuron, query.neurons.items()))):
+            self.refuse(
+                "it asks for a gradient by neurons that are no numbers from 0 on with finite"
+                " weights"
+            )
 
     def trigger(self, found: Any) -> Trigger | None:
         """Return what a search found, if it is what the campaign takes for a finding."""
@@ -170,6 +177,16 @@ class _HeldSearch:
                 "it asks about an input beyond the run's bounds or what inputs may hold:"
                 " start.bounds.project brings one there"
             )
+
+
+def _is_neuron(item: tuple[Any, Any]) -> bool:
+    """Tell whether it is the number of a neuron with its weight."""
+    number, weight = item
+    return isinstance(number, Integral) and int(number) >= 0 and _is_finite(weight)
+
+
+def _is_finite(weight: object) -> bool:
+    return isinstance(weight, Real) and math.isfinite(weight)
 
 
 def _digest(input_: Input) -> bytes:

@@ -121,10 +121,19 @@ class DifferentiableNetwork:
         Returns:
             By the real values of the network's input, in the input's shape.
 
+        Raises:
+            UserError: there is no neuron of such a number.
+
         """
         given, scores = self._given(row), jnp.asarray(weights, jnp.float32)
         if neurons:
-            wanted = np.zeros(sum(self.neurons.values()), np.float32)
+            count = sum(self.neurons.values())
+            if beyond := sorted(set(neurons) - set(range(count))):
+                raise UserError(
+                    f"a gradient is asked for by the neuron {beyond[0]}, and the network has"
+                    f" {count}, numbered from 0"
+                )
+            wanted = np.zeros(count, np.float32)
             wanted[list(neurons)] = list(neurons.values())
             found = self._compiled_neuron_gradient(given, scores, wanted)
         else:
