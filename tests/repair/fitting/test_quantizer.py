@@ -329,9 +329,29 @@ def named_otherwise(content: bytes) -> bytes:
     return edited(content, change)
 
 
+def with_float_ends(content: bytes) -> bytes:
+    """A file whose integers stand between a QUANTIZE and a DEQUANTIZE."""
+
+    def change(model: Any) -> None:
+        writer, main = GraphWriter(model), model.subgraphs[0]
+        given, made = int(main.inputs[0]), int(main.outputs[0])
+        shapes = (tuple(map(int, main.tensors[at].shape)) for at in (given, made))
+        x, y = (writer.tensor("end", shape, "FLOAT32") for shape in shapes)
+        main.operators.insert(0, writer.detached("QUANTIZE", [x], [given]))
+        main.operators.append(writer.detached("DEQUANTIZE", [made], [y], version=2))
+        main.inputs, main.outputs = [x], [y]
+        (signature,) = model.signatureDefs
+        signature.inputs[0].tensorIndex, signature.outputs[0].tensorIndex = x, y
+
+    return edited(content, change)
+
+
+@pytest.mark.parametrize("ends", [bytes, with_float_ends])
 @pytest.mark.parametrize("rewriting", EACH)
-def test_inputs_outputs_and_signature_are_those_of_the_compressed_model(rewriting: str) -> None:
-    network = example().with_content(named_otherwise(example().content))
+def test_inputs_outputs_and_signature_are_those_of_the_compressed_model(
+    rewriting: str, ends: Callable[[bytes], bytes]
+) -> None:
+    network = example().with_content(named_otherwise(ends(example().content)))
     graph = Graph(EACH[rewriting](network).content)
     assert [graph.tensors[tensor].name for tensor in graph.inputs] == ["pixels"]
     assert [graph.tensors[tensor].name for tensor in graph.outputs] == ["classes"]

@@ -268,11 +268,8 @@ def _library() -> SimpleNamespace:
 
 def _take_interface(model: Any, network: QuantizedNetwork) -> None:
     """Give a copy of the original the inputs, outputs and signature of the compressed model."""
-    counterpart: dict[int, int] = {}
-    for layer in network.layers:
-        counterpart.update(zip(layer.inputs, layer.original_inputs, strict=True))
-        counterpart[layer.output] = layer.original_output
     graph, original = network.graph, network.original_graph
+    counterpart = _counterparts(network)
     inputs = [counterpart.get(tensor, -1) for tensor in graph.inputs]
     outputs = [counterpart.get(tensor, -1) for tensor in graph.outputs]
     if sorted(inputs) != sorted(original.inputs) or sorted(outputs) != sorted(original.outputs):
@@ -286,6 +283,24 @@ def _take_interface(model: Any, network: QuantizedNetwork) -> None:
         main.tensors[counterpart[tensor]].name = graph.tensors[tensor].name.encode()
     others = [known for known in model.signatureDefs or [] if known.subgraphIndex]
     model.signatureDefs = [*signatures, *others]
+
+
+def _counterparts(network: QuantizedNetwork) -> dict[int, int]:
+    """Return the original's tensor of each of the compressed model's that has one.
+
+    Ends in float stand for what is quantized from them, and what they are dequantized from.
+    """
+    found: dict[int, int] = {}
+    for layer in network.layers:
+        found.update(zip(layer.inputs, layer.original_inputs, strict=True))
+        found[layer.output] = layer.original_output
+    graph = network.graph
+    for op in graph.operators:
+        if op.name == "QUANTIZE" and op.inputs[0] in graph.inputs and op.outputs[0] in found:
+            found.setdefault(op.inputs[0], found[op.outputs[0]])
+        elif op.name == "DEQUANTIZE" and op.outputs[0] in graph.outputs and op.inputs[0] in found:
+            found.setdefault(op.outputs[0], found[op.inputs[0]])
+    return found
 
 
 def _main_signatures(model: Any, counterpart: Mapping[int, int]) -> list[Any] | None:
