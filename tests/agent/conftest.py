@@ -274,28 +274,9 @@ Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
 @pytest.fixture(scope="session")
 def reference() -> Reference:
     """What the interpreter itself answers in this process."""
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType  # noqa: PLC0415
+    from interpreter_answers import interpreter_answers  # noqa: PLC0415
 
-    resolvers = {
-        "xnnpack": OpResolverType.AUTO,
-        "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-        "reference": OpResolverType.BUILTIN_REF,
-    }
-
-    def answer(path: Path, kernels: Kernels, inputs: NDArray[np.generic]) -> bytes:
-        interpreter = Interpreter(
-            str(path), experimental_op_resolver_type=resolvers[kernels], num_threads=1
-        )
-        interpreter.allocate_tensors()
-        (given,), (asked,) = interpreter.get_input_details(), interpreter.get_output_details()
-        outputs = []
-        for one in inputs:
-            interpreter.set_tensor(given["index"], one.reshape(given["shape"]))
-            interpreter.invoke()
-            outputs.append(interpreter.get_tensor(asked["index"]).tobytes())
-        return b"".join(outputs)
-
-    return answer
+    return lambda path, kernels, inputs: interpreter_answers(path, kernels, inputs).tobytes()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from edgeflare_agent.runtime.tflite.model_tensors import TensorDetails, tensor_s
 from edgeflare_agent.runtime.worker import handed_over
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter
+from interpreter_answers import opened_interpreter
 
 TYPES = (
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
@@ -127,20 +127,9 @@ FRAMES = 6
 CLIP = Invocation(state={"state": "next"}, frames=FRAMES)
 
 
-def plain(path: Path, kernels: Kernels) -> Any:
-    resolvers = {
-        "xnnpack": OpResolverType.AUTO,
-        "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-        "reference": OpResolverType.BUILTIN_REF,
-    }
-    interpreter = Interpreter(str(path), experimental_op_resolver_type=resolvers[kernels])
-    interpreter.allocate_tensors()
-    return interpreter
-
-
 def expected(path: Path, kernels: Kernels, clip: NDArray[Any]) -> bytes:
     """The outputs of all frames, with the state handed over by hand: first `next`, then `y`."""
-    interpreter = plain(path, kernels)
+    interpreter = opened_interpreter(path, kernels)
     fed, x = interpreter.get_input_details()
     following, y = interpreter.get_output_details()
     real = np.zeros((1, 3), np.float32)
@@ -188,7 +177,7 @@ def test_variable_tensors_are_reset_before_each_clip(
     kernels: Kernels, variable_model: Path
 ) -> None:
     clips = np.random.default_rng(4).normal(size=(3, FRAMES, 1, 1, 2)).astype(np.float32)
-    interpreter = plain(variable_model, kernels)
+    interpreter = opened_interpreter(variable_model, kernels)
     (x,), (y,) = interpreter.get_input_details(), interpreter.get_output_details()
     right = []
     for clip in clips:

@@ -18,7 +18,6 @@ import grpc
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.devices.profile import Profile
@@ -26,6 +25,7 @@ from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, message_crc32, set_
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
 from graph_writer import GraphWriter
+from interpreter_answers import interpreter_answers
 
 CLASSES, SIDE = 3, 4
 
@@ -223,26 +223,4 @@ def images() -> NDArray[np.float32]:
 @pytest.fixture(scope="session")
 def expected(model: Path, images: NDArray[np.float32]) -> Callable[[str], NDArray[np.float32]]:
     """What an interpreter in this process answers to the images, by kernels: (200, 3)."""
-    return lambda kernels: _directly(model, _RESOLVERS[kernels], images)
-
-
-_RESOLVERS = {
-    "xnnpack": OpResolverType.AUTO,
-    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-    "reference": OpResolverType.BUILTIN_REF,
-}
-
-
-def _directly(
-    model: Path, resolver: OpResolverType, inputs: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    interpreter = Interpreter(str(model), num_threads=1, experimental_op_resolver_type=resolver)
-    interpreter.allocate_tensors()
-    source = interpreter.get_input_details()[0]["index"]
-    target = interpreter.get_output_details()[0]["index"]
-    rows = []
-    for image in inputs:
-        interpreter.set_tensor(source, image[None])
-        interpreter.invoke()
-        rows.append(interpreter.get_tensor(target)[0])
-    return np.stack(rows)
+    return lambda kernels: interpreter_answers(model, kernels, images)

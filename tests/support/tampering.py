@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
@@ -24,16 +24,11 @@ from edgeflare.models.tflite_writer import written
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import GraphWriter
+from interpreter_answers import RESOLVERS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 COMPRESSED = EXAMPLE / "compressed.tflite"
 ORIGINAL = EXAMPLE / "original.tflite"
-
-_RESOLVERS = {
-    "xnnpack": OpResolverType.AUTO,
-    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-    "reference": OpResolverType.BUILTIN_REF,
-}
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -83,7 +78,7 @@ class InterpreterProbe:
             warnings.simplefilter("ignore")  # of the runtime's, about memory
             self._interpreter = Interpreter(
                 model_content=content,
-                experimental_op_resolver_type=_RESOLVERS[kernels],
+                experimental_op_resolver_type=RESOLVERS[kernels],
                 experimental_preserve_all_tensors=capture,
                 num_threads=1,
             )
