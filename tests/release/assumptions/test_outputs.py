@@ -39,7 +39,11 @@ def assumed(*outputs: Output, **known: Any) -> Assumption:
     ("outputs", "task", "said"),
     [
         ([((1, 10), "SOFTMAX")], None, "a score for each of 10 classes"),
-        ([((1, 1), "LOGISTIC")], {"name": "threshold", "threshold": 0.5}, "a probability"),
+        (
+            [((1, 1), "LOGISTIC")],
+            {"name": "threshold", "threshold": 0.5, "spread": 0.1},
+            "a probability",
+        ),
         ([((1, 1), "NEG")], {"name": "regression", "distance": "l2"}, "is a number"),
         ([((1, 64, 64, 1), "LOGISTIC")], {"name": "segmentation"}, "a mean IoU of .9"),
         ([((1, 128, 128), "ARG_MAX")], {"name": "segmentation"}, "a class for each pixel"),

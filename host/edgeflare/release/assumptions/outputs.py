@@ -155,7 +155,13 @@ def _masks(tensor: GraphTensor, tensors: Sequence[GraphTensor]) -> Assumption:
 
 def _threshold(tensor: GraphTensor) -> Assumption:
     note = f"{_called(tensor)} is a probability, and decides at .5{_task('threshold')}"
-    return _assumed({"name": "threshold", "threshold": 0.5}, note, [tensor], 1)
+    task: dict[str, JsonValue] = {"name": "threshold", "threshold": 0.5, "spread": _SPREAD}
+    return _assumed(task, note, [tensor], 1)
+
+
+_SPREAD: Final = 0.1
+"""What distances of a probability from its threshold are divided by. Of detectors of rare events
+most scores are 0, so that their own spread gives no unit."""
 
 
 def _values(tensors: Sequence[GraphTensor], *, boxes: bool) -> Assumption:
