@@ -32,6 +32,7 @@ from edgeflare.pages.answers.masks import OPACITY, SMALLEST, MaskGroup, Segmenta
 from edgeflare.pages.answers.scores import ScoreLine, ThresholdView
 from edgeflare.pages.answers.texts import WORDS, TextTable, TranscriptView
 from edgeflare.pages.answers.values import RegressionView
+from edgeflare.pages.html_page import page_environment
 from edgeflare.pages.page import Facts, Sentences
 from edgeflare.record.json_types import JsonValue, plain_json
 from edgeflare.report.html.card import answer_pictures
@@ -226,6 +227,9 @@ def test_many_objects_are_cut_off_and_counted() -> None:
     made = objects(original=same, device=[*same[:3], other])
     assert made.more == 6
     assert [row.kind for row in made.rows if row.number] == ["object appeared"]
+    drawn = page_environment().get_template(made.template).module.block  # type: ignore[attr-defined]
+    assert "6 more objects are not shown." in drawn(made, "a")
+    assert "1 more object is not shown." in drawn(msgspec.structs.replace(made, more=1), "a")
 
 
 @given(st.lists(st.floats(-1e15, 1e15), min_size=4, max_size=4))
