@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
-from called_commands import completed, document_of, refused
+from called_commands import call_here, completed, document_of, refused
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.fake_quantization import FakeQuantizedNetwork
 from edgeflare.repair.fitting.gradient_descent import Tuning
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.judging import robustness
+from edgeflare.repair.judging.candidate_model import CandidateModel
 from edgeflare.repair.labelled.checkpoint_repair import candidate_to_judge
 from edgeflare.repair.post_training import dare
 from edgeflare.repair.post_training.dare import layer_before_last, taught_rows, tuned_towards
@@ -163,6 +165,20 @@ def test_checkpoints_that_cannot_teach_are_refused(
     pair = write_pair(tmp_path / "pair")
     monkeypatch.chdir(pair)
     assert why in refused("repair", pair, "--method", "dare", *options, "--out", tmp_path / "out")
+
+
+def test_an_original_that_cannot_be_attacked_is_refused_in_a_dry_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = write_pair(tmp_path / "pair")
+
+    def ascent(model: CandidateModel, *_: object) -> None:
+        raise UserError(f"{model.path} has no gradient")
+
+    monkeypatch.setattr(robustness, "_ascent", ascent)
+    asked = ("--method", "dare", "--checkpoints", pair / "late.tflite", "--dry-run")
+    said = call_here("repair", pair, *asked, "--out", tmp_path / "out")
+    assert (said.code, said.err) == (2, "edgeflare: candidate.tflite has no gradient\n")
 
 
 def test_seeds_without_labels_are_refused(tmp_path: Path) -> None:

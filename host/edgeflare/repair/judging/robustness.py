@@ -126,6 +126,22 @@ def attacked_inputs(
         yield name, np.stack(moved)
 
 
+def require_attackable(content: bytes, opened: OpenedPair, inputs: Input) -> None:
+    """Refuse a model that `attacked_inputs` refuses, before anything is made.
+
+    Args:
+        content: its `.tflite` file.
+        opened: its pair.
+        inputs: of the pair's domain, (n, *shape).
+
+    """
+    with open_candidate(content, opened) as model:
+        try:
+            _ascent(model, opened, inputs[:_CHECKED])
+        except UserError as refused:
+            raise UserError(str(refused).replace(str(model.path), NAME)) from None
+
+
 Ascend = Callable[[Input, int], Real]
 """Returns the gradient of the cross entropy at a label, but for its length, by levels."""
 

@@ -24,7 +24,7 @@ from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judgement_inputs import FRESH, decisions
-from edgeflare.repair.judging.robustness import RADIUS, attacked_inputs
+from edgeflare.repair.judging.robustness import RADIUS, attacked_inputs, require_attackable
 from edgeflare.repair.labelled.labelled_repair import (
     MOST_LOST,
     MOST_LOST_CHOSEN,
@@ -104,7 +104,8 @@ class CheckpointTuning(LabelledRepair[_Right]):
             _require_same_structure(Graph(checkpoint, file), like)
 
     def prepare(self) -> None:
-        """Encode the seeds to tune with."""
+        """Refuse an original that cannot be attacked, and encode the seeds to tune with."""
+        require_attackable(self._original, self.opened, np.asarray(self.opened.seeds.inputs))
         fit = self.split.fit[np.sort(self.rng.permutation(len(self.split.fit))[:_MOST_ROWS])]
         inputs, ids = np.asarray(self.opened.seeds.inputs)[fit], self.ids(len(fit))
         rows, original_rows = (
