@@ -13,6 +13,7 @@ import numpy as np
 
 from edgeflare.core.input_space import Input, InputSpace, read_only
 from edgeflare.errors import UserError
+from edgeflare.python_callable import reason
 
 SEVERITIES = (1, 2, 3, 4, 5)
 """Severities from hardly noticed to severe, as in Hendrycks and Dietterich (2019)."""
@@ -73,7 +74,7 @@ class Condition:
                 raise
             raise UserError(
                 f"condition '{self.name}' of package {package} fails at severity {severity:g}"
-                f" ({type(error).__name__}: {error}); correct or uninstall the package"
+                f" ({reason(error)}); correct or uninstall the package"
             ) from error
         shape, dtype = getattr(changed, "shape", None), getattr(changed, "dtype", type(changed))
         if shape != input_.shape or dtype != input_.dtype:

@@ -12,6 +12,7 @@ from types import MappingProxyType, ModuleType
 from edgeflare.class_registry import complaint, is_foreign
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import UserError
+from edgeflare.python_callable import reason
 from edgeflare_operators.entry_points import entry_points
 
 ENTRY_POINTS = "edgeflare.conditions"
@@ -131,8 +132,8 @@ def _load(entry: EntryPoint) -> tuple[Condition, ...]:
     try:
         loaded = entry.load()
     except Exception as error:  # whatever a foreign module raises while it is imported
-        why = f"they do not load ({type(error).__name__}: {error})"
-        raise UserError(complaint(entry, _WHAT, " ".join(why.split()))) from error
+        why = f"they do not load ({reason(error)})"
+        raise UserError(complaint(entry, _WHAT, why)) from error
     found = vars(loaded).values() if isinstance(loaded, ModuleType) else ()
     conditions = tuple(condition for condition in found if isinstance(condition, Condition))
     if not conditions:

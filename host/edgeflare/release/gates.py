@@ -32,8 +32,8 @@ from edgeflare.statistics.proportion import (
     inputs_to_decide,
     paired_difference,
     share,
+    written_limit,
 )
-from edgeflare.survey.gates.survey_gate import written_limit
 
 
 @dataclass(frozen=True, slots=True)

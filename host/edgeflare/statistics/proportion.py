@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from math import ceil, sqrt
 from typing import Final
 
@@ -126,3 +127,18 @@ _NEAR: Final = 0.01
 
 def _decides(seen: ShareEstimate, limit: float) -> bool:
     return seen.low > limit or seen.high <= limit
+
+
+def written_limit(text: str) -> float:
+    """Return a limit that is written as a number or in percent; 0.07 % is 0.0007 to the last digit.
+
+    Raises:
+        ValueError: the text is no number.
+
+    """
+    if not text.endswith("%"):
+        return float(text)
+    try:
+        return float(Decimal(text.removesuffix("%").strip()) / 100)
+    except ArithmeticError:
+        raise ValueError(f"{text} is no percentage") from None

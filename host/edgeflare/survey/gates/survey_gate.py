@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conditions.condition import SEVERITIES
 from edgeflare.errors import UserError, suggestion
+from edgeflare.statistics.proportion import written_limit
 from edgeflare.survey.items.survey_facts import (
     ACCURACY_DROP,
     RATES,
@@ -124,21 +124,6 @@ def parse_gate(text: str) -> Gate:
         text.strip(), measure, limit, found["condition"],
         None if severity is None else int(severity), found["group"],
     )  # fmt: skip
-
-
-def written_limit(text: str) -> float:
-    """Return a limit that is written as a number or in percent; 0.07 % is 0.0007 to the last digit.
-
-    Raises:
-        ValueError: the text is no number.
-
-    """
-    if not text.endswith("%"):
-        return float(text)
-    try:
-        return float(Decimal(text.removesuffix("%").strip()) / 100)
-    except ArithmeticError:
-        raise ValueError(f"{text} is no percentage") from None
 
 
 @dataclass(frozen=True, slots=True)
