@@ -329,6 +329,11 @@ def test_an_output_that_nothing_judges_is_told_of_where_it_is_far_off() -> None:
     assert "; sure, which the task does not read, is 3 dB off" in said[False]
 
 
+def test_what_makes_the_files_doubtful_is_told_of_a_model_that_may_ship() -> None:
+    same = structs.replace(file_figures(), notes=("both files are equal",))
+    assert "; both files are equal" in judged(figures(file=same)).sentence
+
+
 def test_few_inputs_are_enough_to_see_what_is_broken() -> None:
     broken = structs.replace(BROKEN, inputs=5)
     assert judged(figures(data=data(inputs=5), decisions=broken)).name == "do-not-ship"

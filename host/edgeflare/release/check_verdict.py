@@ -261,7 +261,8 @@ def _seen(figures: CheckFigures) -> str:
     constants = next((fault for fault in figures.faults if fault.kind == "constants"), None)
     if constants is not None:  # which no compression explains
         said += f"; {constants.sentence}, {UNSEEN}"
-    said += "".join(f"; {far}" for far in islice(far_unread(figures), 1))
+    doubts = () if figures.file is None else figures.file.notes  # such as that both are one file
+    said += "".join(f"; {also}" for also in (*islice(far_unread(figures), 1), *doubts))
     if not (its.labelled and Arm.ORIGINAL in its.right):
         found = "these inputs show" if figures.faults else "was found"
         return f"without a fault that {found}: {said}"
