@@ -39,7 +39,7 @@ _LINK: Final = re.compile(r"(?<=\w):(?=//)|(?<=www)\.", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|#(?=#{0,5}(?:\s|$))|[-=](?=[-= ]*$))")
 """What begins a list, a heading or a rule."""
 
-_FORMULA: Final = re.compile('(^|[;\t\n]"*)(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])')
+_FORMULA: Final = re.compile('^(?=[\t\r\n])|(?:^|[;\t\n]"*)(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])')
 """Where a formula of a spreadsheet begins, in wide forms too (OWASP, CSV Injection).
 
 A spreadsheet whose cells are separated by semicolons or tabs sees no quotes in the middle of what
@@ -97,4 +97,4 @@ def for_json(text: str) -> str:
 
 def for_csv(text: str) -> str:
     """Return text for a cell that no spreadsheet takes for a formula: an apostrophe before it."""
-    return _CONTROLS.sub(_REPLACED, _FORMULA.sub(r"\1'", text))
+    return _CONTROLS.sub(_REPLACED, _FORMULA.sub(r"\g<0>'", text))

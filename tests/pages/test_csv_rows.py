@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgeflare.pages.csv_rows import csv_text
 
-FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t")
+FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -20,6 +20,11 @@ def test_no_cell_is_a_formula(separator: str, text: str) -> None:
     written = csv_text(("name", "file"), [{"name": "a", "file": text}])
     for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
         assert not [cell for cell in row if cell.startswith(FORMULA)]
+
+
+def test_what_begins_a_cell_is_guarded() -> None:
+    written = [csv_text(("file",), [{"file": text}]) for text in ("\t=1", "=1", "a;=1", "a;1")]
+    assert [one.split("\r\n")[1] for one in written] == ["'\t'=1", "'=1", "a;'=1", "a;1"]
 
 
 @given(text=st.text(st.characters(exclude_categories=["C", "Z"])))
