@@ -104,7 +104,7 @@ def test_what_a_page_complains_of_and_asks_for_is_seen(browser: Any, tmp_path: P
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
 def test_it_can_be_read_and_opens_without_a_complaint_or_a_request(
-    browser: Any, report: Path, width: int, dark: bool
+    browser: Any, report: Path, many: Document, width: int, dark: bool
 ) -> None:
     browser.open(report, width=width, dark=dark)
     browser.run("scrollTo(0, document.body.scrollHeight)")
@@ -113,6 +113,9 @@ def test_it_can_be_read_and_opens_without_a_complaint_or_a_request(
     assert browser.logged("browser") == []
     assert browser.requested() == {report.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    names = [device["name"] for device in many["devices"]]
+    heading = browser.run("return document.querySelector('.kicker').innerText")
+    assert heading == f"EDGEFLARE REPORT ON {', '.join(names)}"  # whose case tells names apart
     (background,) = browser.run(
         "return [getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)]"
     )
