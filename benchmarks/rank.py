@@ -101,7 +101,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--prune", type=float, help="share of a layer's weights, such as 0.6")
     parser.add_argument("--calibrate", type=int, nargs="+", default=[], help="numbers of seeds")
     parser.add_argument("--calibrate-on", type=int, nargs="+", default=[], help="classes")
-    parser.add_argument("--labelled", type=Path, help="an .npz of labelled images")
+    parser.add_argument("--test", dest="labelled", type=Path, help="an .npz of labelled images")
     parser.add_argument(
         "--strategy",
         dest="strategies",

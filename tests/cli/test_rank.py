@@ -51,7 +51,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("rank")
     models = make_models(folder)
     options = (
-        *(EXAMPLE, "--seeds", folder / "seeds.npz", "--labelled", folder / "seeds.npz"),
+        *(EXAMPLE, "--seeds", folder / "seeds.npz", "--test", folder / "seeds.npz"),
         *("--compressed", folder / "dynamic.tflite", "--compressed", folder / "pruned85.tflite"),
         *QUESTION,
     )

@@ -127,8 +127,8 @@ OTHERS: dict[str, str] = {
     "bench {e} --strategy random --fleet 192.0.2.1:1": "--fleet-file",
     "bench {e} --strategy random --fleet local --out out --resume": "leave out --resume",
     "rank {e} --compressed {e}/original.tflite --strategy gradient": "say --strategy boundary",
-    "rank {e} --compressed {e}/original.tflite --labelled absent.npz": "--labelled absent.npz",
-    "rank {e} --compressed {e}/original.tflite --labelled {m}/small.npz": "small.npz",
+    "rank {e} --compressed {e}/original.tflite --test absent.npz": "--test absent.npz",
+    "rank {e} --compressed {e}/original.tflite --test {m}/small.npz": "small.npz",
     "rank {e} --compressed absent.tflite": "absent.tflite cannot be read",
     "rank --original {e}/original.tflite --compressed {e}/compressed.tflite"
     " --compressed {e}/original.tflite": "say --seeds with a path such as seeds.npz",

@@ -184,14 +184,14 @@ def test_who_stops_keeps_nothing_half_and_without_a_set_there_is_no_accuracy(
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        (None, r"--labelled .*labelled\.npz cannot be read"),
-        ("text", r"--labelled: .*labelled\.npz: not an \.npz file"),
-        ("pipe", r"--labelled: .*labelled\.npz is not a regular file"),
+        (None, r"--test .*labelled\.npz cannot be read"),
+        ("text", r"--test: .*labelled\.npz: not an \.npz file"),
+        ("pipe", r"--test: .*labelled\.npz is not a regular file"),
         ({}, r"labelled\.npz tells who is right, and no seed has a label"),
-        ({"side": 7, "labels": np.arange(4)}, r"--labelled: .*npz: images have shape"),
+        ({"side": 7, "labels": np.arange(4)}, r"--test: .*npz: images have shape"),
         ({"labels": np.full(4, -1)}, "no seed has a label from 0 to 9"),
-        ({"labels": np.array([0, 10, 3, 99])}, "--labelled: .* the label of seed 1 is 10"),
-        ({"targets": np.zeros((4, 10))}, "--labelled: seeds .*, seed 0: its task reads labels"),
+        ({"labels": np.array([0, 10, 3, 99])}, "--test: .* the label of seed 1 is 10"),
+        ({"targets": np.zeros((4, 10))}, "--test: seeds .*, seed 0: its task reads labels"),
     ],
     ids=["absent", "text", "a pipe", "bare", "small", "unknown", "beyond", "values"],
 )

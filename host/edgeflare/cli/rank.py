@@ -66,6 +66,7 @@ Compressed = Annotated[
 Labelled = Annotated[
     Path | None,
     typer.Option(
+        "--test",
         metavar="FILE",
         help="Labelled inputs, such as the test set, for accuracy and deviation rate: seeds are "
         "often chosen so that all models are right on them.",

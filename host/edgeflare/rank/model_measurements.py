@@ -202,7 +202,7 @@ def _speaking_of_the_set() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise UserError(f"--labelled: {error}") from None
+        raise UserError(f"--test: {error}") from None
 
 
 def _conditions(pair: Pair, plan: Plan, labelled: Path | None, trust: Trust) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _sha256(labelled: Path) -> str:
             return sha256_of(labelled)
     except OSError as error:
         raise UserError(
-            f"--labelled {labelled} cannot be read: {error.strerror}; give an .npz with images and "
+            f"--test {labelled} cannot be read: {error.strerror}; give an .npz with images and "
             "labels"
         ) from None
 
