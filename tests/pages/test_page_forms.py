@@ -205,3 +205,14 @@ def test_no_number_is_broken_and_no_short_word_where_there_is_room(width: int) -
     for name, figure in zip(header[2:], rows[0][2:], strict=True):
         assert (figure in shown) != (name in left_out)
     assert "compression" in shown
+
+
+@pytest.mark.parametrize("width", range(78, 90))
+def test_no_column_of_words_is_cut_off_where_all_have_room(width: int) -> None:
+    kernels = ("xnnpack", "builtin", "reference", "compiled-cpu", "gpu", "micro")
+    header = ("operator", *kernels, "alone")
+    worst = [*["65,535 steps"] * 4, "refused", "65,535 steps"]
+    rows = [("TANH int16x8", *worst, ""), ("TANH int8", *"····", "crash", "·", "gpu")]
+    shown = printed(page_of(Table.of_words(header, rows)), width)
+    words = {word for row in (header, *rows) for cell in row for word in cell.split()}
+    assert words <= set(shown.split())

@@ -165,7 +165,7 @@ def _table_parts(block: Table, width: int) -> Iterator[RenderableType]:
     shown = [column for column in columns if column not in left_out]
     if title := block.brief_title():
         yield _text(title, "bold" if block.title else "dim")
-    yield _table(shown, fits=_width(column.least for column in shown) <= width)
+    yield _table(shown, width)
     named = [f"no room for: {', '.join(column.name for column in left_out)}"] if left_out else []
     for line in (*named, *filter(None, [block.note])):
         yield Padding(_text(line, "dim"), (0, 0, 0, 2))
@@ -233,20 +233,40 @@ def _width(columns: Iterable[int]) -> int:
     return sum(each) + _BETWEEN * (len(each) - 1)
 
 
-def _table(columns: Sequence[_TerminalColumn], *, fits: bool) -> RichTable:
+def _table(columns: Sequence[_TerminalColumn], width: int) -> RichTable:
     """Return a table: no number is broken, and no word where all columns fit."""
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
+    fits = _width(column.least for column in columns) <= width
+    shared = _shared_out(columns, width) if fits else [None] * len(columns)
+    for column, own in zip(columns, shared, strict=True):
         table.add_column(
             Text(column.header),
             justify="right" if column.number else "left",
             overflow="fold",
             no_wrap=column.number or (fits and column.least == column.longest),
-            min_width=column.least if fits or column.number else None,
+            width=own,
+            min_width=column.least if column.number else None,
         )
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
     return table
+
+
+def _shared_out(columns: Sequence[_TerminalColumn], width: int) -> list[int]:
+    """Return the width of each column: its longest line's, or as many as all can have alike.
+
+    None has less than it needs at least, as Rich would share out the width of a terminal.
+    """
+    bound = min(width, max(column.longest for column in columns))
+    while True:
+        widths = [min(column.longest, max(column.least, bound)) for column in columns]
+        if _width(widths) <= width or bound == 0:
+            break
+        bound -= 1
+    for place, column in enumerate(columns):
+        if _width(widths) < width and widths[place] < column.longest:
+            widths[place] += 1
+    return widths
 
 
 _PARTS: Mapping[str, Callable[[Any, int], Iterator[RenderableType]]] = {
