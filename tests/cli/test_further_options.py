@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from called_commands import call_here
 from edgeflare.cli.app import LazyCommand, app
+from edgeflare.cli.option_values import read_time
 
 TWO_SCREENS = 100
 
@@ -34,6 +35,15 @@ def _on_a_terminal_of_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_the_help_fits_two_screens(path: tuple[str, ...]) -> None:
     assert len(call_here(*path, "--help").out.splitlines()) <= TWO_SCREENS
+
+
+def test_the_help_shows_a_time_as_it_is_typed() -> None:
+    options = [one for command in COMMANDS.values() for one in command.params]
+    for one in options:
+        if one.metavar == "TIME" and one.default is not None:
+            shown = one.show_default if isinstance(one.show_default, str) else one.default
+            assert isinstance(shown, str)
+            assert read_time(one.opts[0], shown) == read_time(one.opts[0], str(one.default))
 
 
 @pytest.mark.parametrize("name", ["search", "survey", "repair", "check", "rank"])

@@ -184,6 +184,7 @@ MaxTime = Annotated[
         parser=time_of("--max-time"),
         metavar="TIME",
         help="Evaluation time for each seed: 90s, 5m, 1h.",
+        show_default=f"{MAX_TIME_SECONDS:g}s",
         rich_help_panel=_HOW,
     ),
 ]
