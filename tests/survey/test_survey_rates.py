@@ -175,6 +175,15 @@ def test_a_part_that_is_all_there_is_has_the_interval_of_all(conditions: tuple[s
     assert one.accuracy == rates.overall.accuracy
 
 
+def test_a_cell_that_is_all_there_is_beside_the_unchanged_inputs_has_the_figure_of_all() -> None:
+    facts = constructed_facts(300, CONDITIONS[:1], severities=SEVERITIES[:1])
+    sample = drawn_sample(facts, 0.3)
+    rates = survey_rates(as_asked(facts, sample), sample, 0.95)
+    _, changed = rates.by_cell.slices
+    assert known(changed.deviation).value == known(rates.overall.deviation).value
+    assert known(changed.accuracy).device.value == known(rates.overall.accuracy).device.value
+
+
 def test_intervals_of_a_table_hold_together(rates: SurveyRates) -> None:
     tables = (rates.by_condition, rates.by_severity, rates.by_cell, rates.by_class, rates.by_group)
     for table in tables:

@@ -290,8 +290,12 @@ def _slices(
     All that is surveyed has one figure and one interval, whichever table it is a part of.
     """
     of, count = division.of, len(division.names)
-    whole = count == 1 and np.array_equal(of == 0, surveyed(facts))
-    estimated = SlicedFact.rate if whole else estimate
+    every = surveyed(facts)
+    first = of[np.argmax(every)]
+    whole = first if np.array_equal(of == first, every) else -1
+
+    def estimated(found: SlicedFact, at: int, confidence: float) -> Rate:
+        return (SlicedFact.rate if at == whole else estimate)(found, at, confidence)
 
     def rates(measure: Callable[[SurveyFacts], Fact]) -> list[Rate]:
         found = SlicedFact.of(measure(facts), sample, of, count)
