@@ -57,6 +57,7 @@ def overwriting(start: Start) -> Iterator[Any]:
 
 BOTH = (Arm.ORIGINAL, Arm.DEVICE)
 UNKNOWN: Any = ("board",)
+NO_ARMS: Any = None
 
 BROKEN: dict[str, tuple[Search, str]] = {
     "fails": (failing, r"test_search_contract.py line \d+: ValueError: two lines"),
@@ -72,6 +73,7 @@ BROKEN: dict[str, tuple[Search, str]] = {
     "far": (asking(lambda s: [Query(255 - s.seed, BOTH)]), "beyond the run's bounds"),
     "nobody": (asking(lambda s: [Query(s.seed, ())]), "it asks nobody"),
     "an unknown arm": (asking(lambda s: [Query(s.seed, UNKNOWN)]), "asks board, and may ask"),
+    "arms that are no list": (asking(lambda s: [Query(s.seed, NO_ARMS)]), "it fails .*TypeError"),
     "an unknown kernel set": (
         asking(lambda s: [Query(s.seed, (), ("quick",))]),
         "asks quick, and may ask device, original, twin",
@@ -135,6 +137,7 @@ def test_what_a_strategy_must_not_do_names_its_package(kind: str, bench: SearchC
         (lambda s: TranslatedQuery([s.seed[:1]]), "of shape"),
         (lambda s: GradientQuery(s.seed, Arm.DEVICE, np.zeros(4)), "original or twin"),
         (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(3)), r"\(4,\) finite numbers"),
+        (lambda s: GradientQuery(s.seed, Arm.TWIN, np.array([*"abcd"])), "it fails .*TypeError"),
         (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(4), {-1: 1.0}), "by neurons"),
         (lambda s: GradientQuery(s.seed, Arm.TWIN, np.zeros(4), {0: np.nan}), "by neurons"),
     ],

@@ -53,10 +53,11 @@ def held_search(strategy: Strategy, start: Start, complaint: Complaint) -> Searc
                 asked = ask()
             except StopIteration as end:
                 return held.trigger(end.value)
-        if isinstance(asked, (GradientQuery, TranslatedQuery)):
-            held.check_white_box(asked, strategy)
-        else:
-            asked = held.queries(asked)
+            # What it yields may raise where it is read, as arms that are no list do.
+            if isinstance(asked, (GradientQuery, TranslatedQuery)):
+                held.check_white_box(asked, strategy)
+            else:
+                asked = held.queries(asked)
         try:
             answer = yield asked
         except WhiteboxTimeUp as up:
