@@ -11,12 +11,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
+from edgeflare.bench.grid import Grid
 from edgeflare.core.interrupt import Interrupt
+from edgeflare.errors import InfrastructureError
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from forked_commands import forked_edgeflare
@@ -173,3 +176,17 @@ def test_a_stopped_bench_says_how_to_go_on(
     line = completed("bench", EXAMPLE, *asked, "--out", out, code=130).err.splitlines()[-1]
     assert line.startswith(f"stopped: {done.format(out=out)}")
     assert line.endswith("; the same command with --resume goes on")
+
+
+def test_one_run_of_a_bench_is_done_once_all_that_it_opened_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unclosed(grid: Grid, *_: object, **__: object) -> Iterator[tuple[object, None]]:
+        yield SimpleNamespace(run=grid.only), None
+        raise InfrastructureError("the device is lost")
+
+    monkeypatch.setattr("edgeflare.cli.command_on_fleet.run_grid", unclosed)
+    asked = ("--strategy", "random", "--only", "fashion_lenet4/random-0")
+    said = completed("bench", EXAMPLE, *asked, "--out", tmp_path / "out", code=3)
+    assert not said.out
+    assert "the device is lost; the same command with --resume goes on" in said.err

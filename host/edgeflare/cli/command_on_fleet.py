@@ -295,9 +295,10 @@ def make_only_run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) 
     console = Console(stderr=True)
     watch = watch_runs(console, lambda cell: f"run {cell.run}")
     with resumable_work(), interruptible() as interrupt:
-        runs = run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt)
-        for cell, _ in runs:
-            result(out / cell.run)
-            return 0
+        made = list(run_grid(grid, pairs, out, chains=chains, watch=watch, interrupt=interrupt))
+    if made:
+        ((cell, _),) = made
+        result(out / cell.run)
+        return 0
     say(console, f"stopped: {grid.only} is not done; the same command with --resume goes on")
     return INTERRUPTED
