@@ -7,7 +7,8 @@ from itertools import chain
 from typing import Final
 
 from edgeflare.core.query import Arm
-from edgeflare.pages.facts import count_of, significant
+from edgeflare.diagnose.layers.layer_figures import LayerError
+from edgeflare.pages.facts import count_of, number, significant
 from edgeflare.release.figures.check_figures import CheckFigures, DrawnFigures
 from edgeflare.release.figures.device_figures import DeviceFigures
 from edgeflare.release.figures.file import FileFault, SeenLayers
@@ -77,10 +78,20 @@ def far_unread(figures: CheckFigures) -> Iterator[str]:
     """Yield the outputs that are far off though no decision hangs on them, in words."""
     for device in figures.devices:
         for output in device.outputs:
-            errors = (output.compression, output.kernels)
-            known = [its.snr_db for its in errors if its is not None and its.snr_db is not None]
-            if not output.read and min(known, default=_LEAST_DB) < _LEAST_DB:
-                yield f"{output.output}, which the task does not read, is {min(known):.0f} dB off"
+            errors = (("the original's", output.compression), ("the host's", output.kernels))
+            for whose, error in () if output.read else errors:
+                if error is not None and (far := _far_off(error, whose)):
+                    yield f"{output.output}, which the task does not read, is {far}"
+
+
+def _far_off(error: LayerError, whose: str) -> str:
+    """Return how far an output is from what it should be, in words; empty where it is near."""
+    if error.not_finite_here:
+        inputs = count_of(error.inputs + error.not_finite, "input")
+        return f"NaN or infinity on {error.not_finite_here} of {inputs}, where {whose} is finite"
+    if error.snr_db is not None and error.snr_db < _LEAST_DB:
+        return f"{number(error.snr_db, 0)} dB from {whose}"
+    return ""
 
 
 def failure_here(device: DrawnFigures) -> str:
