@@ -114,9 +114,14 @@ def test_all_outputs_of_an_original_can_be_read(tmp_path: Path) -> None:
     model.close()
 
 
-def test_inputs_of_one_shape_are_told_apart_by_the_names_of_the_pair(tmp_path: Path) -> None:
-    ends = dict.fromkeys(("mask", "ids", "left"), ("batch", "length"))
-    made = [MAKE.make_tensor_value_info(name, FLOAT, shape) for name, shape in ends.items()]
+@pytest.mark.parametrize("width", [3, 1])
+def test_inputs_are_told_apart_and_sized_by_the_names_of_the_pair(
+    width: int, tmp_path: Path
+) -> None:
+    made = [
+        MAKE.make_tensor_value_info(name, FLOAT, ("batch", f"length of {name}"))
+        for name in ("mask", "ids", "left")
+    ]
     nodes = [MAKE.make_node("Sub", ["ids", "mask"], ["left"])]
     graph = MAKE.make_graph(nodes, "any", made[:2], made[2:])
     model = MAKE.make_model(graph, opset_imports=[MAKE.make_opsetid("", 17)])
@@ -127,12 +132,14 @@ def test_inputs_of_one_shape_are_told_apart_by_the_names_of_the_pair(tmp_path: P
         for name in ("ids", "mask")
     }
     interface = read_interface(Settings(inputs=tables, task=REGRESSION), from_file=True)
-    tensors = [Tensor(f"serving_{name}", (1, 3), "int8") for name in tables]
+    widths = {"ids": 3, "mask": width}
+    tensors = [Tensor(f"serving_{name}", (1, size), "int8") for name, size in widths.items()]
     compressed = ModelInputs(interface, tensors, "q.tflite")
     pair = Pair("two", str(tmp_path / "two.onnx"), Path("q.tflite"), Path("seeds.npz"), interface)
     original = open_original(pair, compressed)
     inputs = ModelInputs(interface, original.signature.inputs, "two.onnx", like=compressed)
-    np.savez(tmp_path / "seeds.npz", ids=np.full((2, 1, 3), 7.0), mask=np.full((2, 1, 3), 2.0))
+    ids, mask = np.full((2, 1, 3), 7.0), np.full((2, 1, width), 2.0)
+    np.savez(tmp_path / "seeds.npz", ids=ids, mask=mask)
     rows = inputs.given(inputs.load(tmp_path / "seeds.npz")).rows
     assert original.submit(rows).result().outputs.tolist() == [[5.0] * 3] * 2
     original.close()

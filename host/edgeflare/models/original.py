@@ -57,7 +57,9 @@ def open_original(pair: Pair, compressed: ModelInputs) -> HostModel:
         )
     tensors = compressed.tensors.values()
     if suffix == ".onnx":
-        return open_onnx(Path(source), {tensor.name: tensor.shape for tensor in tensors})
+        # The original may call an input as the compressed model does, or as the pair does.
+        shapes = {name: tensor.shape for name, tensor in compressed.tensors.items()}
+        return open_onnx(Path(source), shapes | {tensor.name: tensor.shape for tensor in tensors})
     if len(tensors) > 1:
         raise UserError(
             f"{source}: an original with several inputs has to be a .tflite or .onnx file: convert"
