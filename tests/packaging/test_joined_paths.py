@@ -267,10 +267,8 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "bench/grid.py BenchRun.run: self.pair.folder_name": "the plain name of the pair's folder",
     "campaign/coverage_phase.py "
     "CapturedArm.__init__: str(pair.original if arm is Arm.ORIGINAL else pair.executed)": MODEL,
-    "campaign/dry_run.py unread_by_model: pair.original": MODEL,
     "campaign/non_finite_outputs.py begins: str(path)": MODEL,
     "release/check_run.py CheckFolder.keep_input: name": OF_OURS,
-    "release/file_faults.py file_figures: pair.original": MODEL,
     "fleet/command_job.py AdditionJob.is_put: made.name": OF_A_PATH,
     "fleet/command_job.py AdditionJob.is_put: self.added[0]": OF_OURS,
     "fleet/command_job.py AdditionJob.result: self.added[0]": OF_OURS,
@@ -306,7 +304,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "devices/bundle/build_bundle.py _fetch_python: target.debian": OF_OURS,
     "devices/bundle/packages.py fetch_python: name": "a package that apt has just named",
     "devices/bundle/tree.py write_tree: path": "a file of those packages",
-    "devices/lease.py lease: f\"{quote(device, safe='')}.lock\"": CHECKED,
+    "devices/lease.py lease: _file_name(device)": "the name quoted, or its hash",
     "cli/doctor.py check_npu: found.origin": SYSTEM,
     "devices/profile_keys.py _read_path: os.path.expanduser(read_text(folder, value))": BY_THE_USER,
     "devices/transports/child_agent.py "
@@ -331,6 +329,7 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
     "models/agent_code.py package_folder: spec.origin": SYSTEM,
     "models/model_probe.py HostProbe.__init__: self._folder.name": "a temporary folder of ours",
     "models/pair.py Pair._original_files: self.original": MODEL,
+    "models/pair.py Pair.original_file: self.original": MODEL,
     "models/pair_file.py _placed: os.path.expanduser(source)": BY_THE_USER,
     "models/pair_file.py _settings: os.path.expanduser(anchors)": BY_THE_USER,
     "models/runtime_versions.py _make: mkdtemp(prefix=f'.{name}-', dir=folder.parent)": (
@@ -372,11 +371,9 @@ KNOWN_JOINS: Final[Mapping[str, str]] = {
         MODEL
     ),
     "repair/labelled/checkpoint_repair.py CheckpointTuning.require_pair: str(pair.original)": MODEL,
-    "repair/repair_requirements.py _has_float_file: pair.original": MODEL,
     "repair/repair_requirements.py original_file: pair.original": MODEL,
     "replay/past_run.py PastRun.pair: str(self._recorded('compressed', '.tflite'))": MODEL,
     "replay/replay_run.py open_replay: past.lies_at": BY_THE_USER,
-    "replay/reproduction_archive.py _original: pair.original": MODEL,
     "schemas.py schemas: str(files(package) / f'{name}.schema.json')": SYSTEM,
     "replay/reproduction_archive.py _reproduction: entry.seed_file": "its end alone, of a file "
     "that was read",

@@ -14,7 +14,6 @@ from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.run_pair import DEFAULT_DOMAIN, DEFAULT_TASK
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.pages.facts import count_of
-from edgeflare.python_callable import is_callable
 from edgeflare.repair.fitting.onnx_network import is_onnx, onnx_network
 from edgeflare.repair.fitting.quantized_network import matched_layers
 from edgeflare.repair.repair_methods import METHODS, allows_shifts, method_of
@@ -162,10 +161,8 @@ def tries_shifts(pair: Pair, past: PastRun | None, request: RepairRequest) -> bo
 
 
 def _has_float_file(pair: Pair) -> bool:
-    if pair.original is None or is_callable(str(pair.original)):
-        return False
-    path = Path(pair.original)
-    return is_onnx(path) or path.suffix.lower() == ".tflite"
+    file = pair.original_file
+    return file is not None and (is_onnx(file) or file.suffix.lower() == ".tflite")
 
 
 def is_image_classifier(interface: PairInterface) -> bool:
