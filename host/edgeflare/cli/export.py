@@ -139,13 +139,13 @@ def _export_operator(
     from edgeflare.conform.record.conform_document import read_conformance  # noqa: PLC0415
     from edgeflare.conform.record.finding_files import stored_model  # noqa: PLC0415
 
+    document = read_conformance(directory)
+    files = {found.number: found.smallest.file for found in document.findings}
+    number = finding_number(finding, files)
+    if number is None:
+        raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
+    path = out or directory.path / f"finding-{number}.zip"
     try:
-        document = read_conformance(directory)
-        files = {found.number: found.smallest.file for found in document.findings}
-        number = finding_number(finding, files)
-        if number is None:
-            raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
-        path = out or directory.path / f"finding-{number}.zip"
         since = None
         if versions is not None:
             from edgeflare.cli.version_launch import installed, tried_on  # noqa: PLC0415
