@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import signal
@@ -17,7 +18,9 @@ import pytest
 
 from called_commands import EXAMPLE, completed, document_of
 from documents import Document, as_json
+from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.grid import Grid
+from edgeflare.cli import bench
 from edgeflare.core.interrupt import Interrupt
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.load_document import load_document
@@ -190,3 +193,17 @@ def test_one_run_of_a_bench_is_done_once_all_that_it_opened_is_closed(
     said = completed("bench", EXAMPLE, *asked, "--out", tmp_path / "out", code=3)
     assert not said.out
     assert "the device is lost; the same command with --resume goes on" in said.err
+
+
+def test_a_bench_whose_figure_finds_no_room_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bench, "run_grid", lambda *_, **__: iter([(None, None)]))
+    monkeypatch.setattr(Bench, "rows", lambda _self: [])
+    monkeypatch.setattr(bench, "write_bench", lambda *_: None)
+    monkeypatch.setattr(bench, "draw_queries", full)
+    said = completed("bench", EXAMPLE, "--strategy", "random", "--out", tmp_path / "out", code=3)
+    assert said.err.splitlines()[-1].endswith("; the same command with --resume goes on")

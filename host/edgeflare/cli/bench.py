@@ -180,10 +180,10 @@ def _run(grid: Grid, pairs: Sequence[Pair], out: Path, *, chains: int) -> int:
             rows = so_far.rows()
             with resumable_work():
                 write_bench(so_far, rows, out)
-            try:
-                draw_queries(so_far, out / "queries.svg")
-            except UserError as error:
-                say(console, f"no figure: {error}")
+                try:
+                    draw_queries(so_far, out / "queries.svg")
+                except UserError as error:
+                    say(console, f"no figure: {error}")
             print_section(Console(), bench_section(so_far.grid, rows))
             result(out)
     if not interrupt.asked() or len(so_far.runs) == total:
