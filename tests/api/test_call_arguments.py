@@ -33,6 +33,7 @@ EXAMPLE = EXAMPLES / "fashion_lenet4"
         ("check", {"time_limit": "60s"}, "time_limit='60s': expected a number of 0.001 or more"),
         ("check", {"overwrite": True, "resume": True}, "resume goes on with"),
         ("search", {"overwrite": True, "resume": True}, "resume goes on with"),
+        ("search", {"time_limit": 0}, "time_limit=0: expected a number of 0.001 or more"),
         ("search", {"rng_seed": None}, "rng_seed=None: expected a whole number of 0 or more"),
         ("search", {"rng_seed": 2**60}, "expected a whole number from 0 to 9007199254740991"),
         ("search", {"shrink": None}, "shrink=None: expected a whole number of 0 or more"),

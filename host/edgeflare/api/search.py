@@ -148,7 +148,7 @@ def search(  # noqa: PLR0913 - the options of the command
         limit=if_given(whole_number, "limit", limit, 1),
         first=if_given(whole_number, "first", first, 1),
         total_queries=if_given(whole_number, "total_queries", total_queries, 1),
-        time_limit_seconds=if_given(real_number, "time_limit", time_limit, 0.0),
+        time_limit_seconds=if_given(real_number, "time_limit", time_limit, 1e-3),
         strengthen=default_strengthen(min_strength),
         shrink=whole_number("shrink", shrink, 0),
         min_strength=min_strength,
