@@ -27,7 +27,7 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer, notes
 from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork, matched_layers
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
     compressed_as,
@@ -43,6 +43,7 @@ from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import Net, judged, require_progress, untold
 from graph_writer import GraphWriter
 from operator_chain import ChainStep, write_tflite
+from state_pairs import write_variable_pair
 from tampering import COMPRESSED, ORIGINAL, InterpreterProbe, edited, run
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -297,6 +298,17 @@ def test_what_is_calibrated_has_its_recipe_also_behind_new_ranges() -> None:
     assert [bool(one.recipe) for (one,) in made] == [True, True]
     assert [operators_in_float(one.content) for (one,) in made] == [0, 0]
     assert operators_in_float(rewritten("weights only")) == 8
+
+
+def test_what_writes_a_variable_is_no_layer_that_is_matched_or_computes_in_float(
+    tmp_path: Path,
+) -> None:
+    pair = write_variable_pair(tmp_path / "pair", resource=True)
+    compressed, original = (pair / f"{name}.tflite" for name in ("compressed", "original"))
+    assert operators_in_float(compressed.read_bytes()) == 4
+    layers = matched_layers(Graph(compressed.read_bytes()), Graph(original.read_bytes()))
+    assert "ADD" in (names := {layer.name for layer in layers})
+    assert "ASSIGN_VARIABLE" not in names
 
 
 def test_weights_alone_are_not_calibrated() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from edgeflare.repair.fitting.tensor_capture import captured
 from edgeflare.repair.methods.equalization import equalize_channels
 from fitted_networks import JudgedNetwork, Net, judged, outputs, structure, untold
 from operator_chain import ChainStep, write_tflite
+from state_pairs import write_variable_pair
 from tampering import InterpreterProbe
 
 SHAPE = (1, 8, 8, 2)
@@ -127,3 +129,15 @@ def test_a_network_of_one_layer_is_refused() -> None:
     assert [one.name for one in Graph(content).operators] == ["FULLY_CONNECTED"]
     with pytest.raises(UserError, match="no channels between two layers with weights"):
         equalize_channels(network)
+
+
+def test_a_network_that_writes_a_variable_is_refused_where_nothing_can_be_scaled(
+    tmp_path: Path,
+) -> None:
+    pair = write_variable_pair(tmp_path / "pair", resource=True)
+    content, original = (
+        (pair / f"{one}.tflite").read_bytes() for one in ("compressed", "original")
+    )
+    rows = np.zeros((1, 1, 3), np.float32)
+    with pytest.raises(UserError, match="no channels between two layers with weights"):
+        equalize_channels(QuantizedNetwork(content, original, rows, rows))

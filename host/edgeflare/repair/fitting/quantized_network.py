@@ -125,6 +125,7 @@ def matched_layers(compressed: Graph, original: Graph) -> tuple[MatchedLayer, ..
     layers = tuple(
         _matched(compressed, compressed.operators[operator], original, original.operators[there])
         for operator, (there, _) in sorted(found.items())
+        if compressed.operators[operator].outputs  # what writes a variable has none
     )
     known = {
         matched_layer.operator

@@ -177,9 +177,10 @@ def operators_in_float(content: bytes) -> int:
     """Return how many operators of a network compute floats; those that convert them do not."""
     graph = Graph(content)
     return sum(
-        graph.tensors[layer.outputs[0]].dtype.startswith("float")
+        graph.tensors[made].dtype.startswith("float")
         for layer in graph.layers
         if layer.name not in CONVERSIONS
+        for made in layer.outputs[:1]  # what writes a variable has none
     )
 
 

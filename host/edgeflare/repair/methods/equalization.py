@@ -125,7 +125,11 @@ def _groups(network: QuantizedNetwork, layers: Mapping[int, MatchedLayer]) -> li
     groups: dict[int, tuple[int, ...]] = {}
     kept = {*graph.inputs, *graph.outputs}
     for layer in graph.layers:
-        made, fed = layer.outputs[0], graph.fed(layer)
+        fed = graph.fed(layer)
+        if not layer.outputs:  # it writes a variable
+            kept.update(fed)
+            continue
+        made = layer.outputs[0]
         if layer.index in layers:
             groups[made] = (made,)
         elif _keeps_channels(graph, layer, groups):
