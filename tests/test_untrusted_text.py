@@ -52,3 +52,5 @@ def test_an_arrow_keeps_its_direction_between_names_from_right_to_left() -> None
     for shown in (for_html, for_markdown):
         assert shown("סנדל → נעל") == "סנדל\u200e → \u200eנעל"
         assert shown("Bag → Coat") == "Bag → Coat"
+    once = for_html("סנדל → נעל")
+    assert for_html(once) == once, "a figure's text is made safe there and on its page"

@@ -66,7 +66,8 @@ def printable(text: str) -> str:
 
 def for_html(text: str) -> str:
     """Return text without control characters; templates escape its markup."""
-    return _arrows_in_order(_CONTROLS.sub(_REPLACED, text))
+    # What was made safe for a figure is, once more, on the page around it.
+    return _arrows_in_order(_CONTROLS.sub(_REPLACED, text.replace(_ARROW, " → ")))
 
 
 def for_xml(text: str) -> str:
