@@ -262,6 +262,7 @@ def test_what_is_written_is_said_with_its_cost() -> None:
     assert words_of(repaired=None, written=False) == []
     assert "computes in float" in words_of(in_float=True)[1]
     assert words_of(fresh_seeds=1_200)[0].startswith("1,200 inputs of --test are seeds too")
+    assert words_of(fresh_seeds=1)[0].startswith("1 input of --test is a seed too, ")
 
 
 def test_what_more_cost_would_give_stands_beside_what_is_chosen() -> None:

@@ -256,9 +256,10 @@ def seeds_among_said(count: int) -> str:
     """Return a sentence that says how many inputs of `--test` are seeds too; "" where none is."""
     if not count:
         return ""
+    seeds = "input of --test is a seed" if count == 1 else "inputs of --test are seeds"
     return (
-        f"{count:,} inputs of --test are seeds too, with which candidates may be fitted: they are"
-        " counted as fresh all the same."
+        f"{count:,} {seeds} too, with which candidates may be fitted, and counted as fresh all the"
+        " same."
     )
 
 
