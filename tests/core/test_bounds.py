@@ -138,6 +138,18 @@ def inputs_of(space: InputSpace) -> st.SearchStrategy[tuple[Input, Input]]:
     )
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_a_distance_of_whole_numbers_is_exact_on_any_processor(dtype: str) -> None:
+    """Some libraries' vector instructions add one for each value that differs."""
+    limits, rng = np.iinfo(dtype), np.random.default_rng(0)
+    space = InputSpace(dtype, float(limits.min), float(limits.max), cell_axes=1)
+    for size in (1, 2, 9, 40, 1000):
+        mutant, seed = rng.integers(limits.min, limits.max, (2, size), dtype, endpoint=True)
+        squared = sum((a - b) ** 2 for a, b in zip(mutant.tolist(), seed.tolist(), strict=True))
+        assert Bounds(None, sqrt(squared), space=space).holds(mutant, seed)
+        assert not Bounds(None, sqrt(squared - 1), space=space).holds(mutant, seed)
+
+
 @OF_EACH_SPACE
 @settings(deadline=None)
 @given(data=st.data(), ball=balls)
