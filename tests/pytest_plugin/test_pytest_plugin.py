@@ -43,7 +43,7 @@ def test_kernels(edgeflare):
     assert edgeflare.search(PAIR, first=2, total_queries=20, shrink=0).path != result.path
 
 def test_hurry(edgeflare):
-    result = edgeflare.search(PAIR, first=2, time_limit=1e-6)
+    result = edgeflare.search(PAIR, first=2, time_limit=0.001)
     assert_decides_alike(result, allow_unfinished=True)
     assert_decides_alike(result)
 
@@ -181,11 +181,11 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
         ({"limit": 0}, "limit=0: expected a whole number of 1 or more"),
         ({"limit": 1.5}, "limit=1.5: expected a whole number of 1 or more"),
         ({"total_queries": 1, "limit": 2}, "total_queries=1 is less than one for each of 2 seeds"),
-        ({"time_limit": math.nan}, "time_limit=nan: expected a number of 0 or more"),
-        ({"time_limit": "1 h"}, "time_limit='1 h': expected a number of 0 or more"),
-        ({"time_limit": True}, "time_limit=True: expected a number of 0 or more"),
+        ({"time_limit": math.nan}, "time_limit=nan: expected a number of 0.001 or more"),
+        ({"time_limit": "1 h"}, "time_limit='1 h': expected a number of 0.001 or more"),
+        ({"time_limit": True}, "time_limit=True: expected a number of 0.001 or more"),
         ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
-        ({"within": -1}, "within=-1: expected a number of 0 or more"),
+        ({"within": -1}, "within=-1: expected a number of 0.001 or more"),
         ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),
         ({"find": "kernels"}, "find='kernels': expected one of any, compression, kernel"),
     ],
