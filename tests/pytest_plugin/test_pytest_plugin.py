@@ -185,7 +185,7 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
         ({"time_limit": "1 h"}, "time_limit='1 h': expected a number of 0.001 or more"),
         ({"time_limit": True}, "time_limit=True: expected a number of 0.001 or more"),
         ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
-        ({"within": -1}, "within=-1: expected a number of 0.001 or more"),
+        ({"within": -1}, "within=-1: expected a number of 0 or more"),
         ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),
         ({"find": "kernels"}, "find='kernels': expected one of any, compression, kernel"),
     ],
