@@ -68,19 +68,16 @@ class Bounds:
             return False
         if self.max_linf is None and self.max_l2 is None:
             return True
-        if self._exact:
-            flat, home = input_.reshape(-1), seed.reshape(-1)
-            if self.max_linf is not None:
-                largest = _largest_change(flat, home)
-                if largest > self._most or flat.size * largest**2 <= self._most_squared:
-                    return largest <= self._most
+        if self._exact and self.max_linf is not None:
+            largest = _largest_change(input_.reshape(-1), seed.reshape(-1))
+            if largest > self._most or input_.size * largest**2 <= self._most_squared:
+                return largest <= self._most
         # Not by OpenCV, whose squares of 16 bits are wrong on processors with AVX-512 (4.14).
         change = np.subtract(input_, seed, dtype=self._wide)
-        if not self._exact and (
-            self.max_linf is not None
-            and max(change.max().item(), -change.min().item()) > self._most
-        ):
-            return False
+        if self.max_linf is not None and not self._exact:
+            largest = max(change.max().item(), -change.min().item())
+            if largest > self._most:
+                return False
         return self.max_l2 is None or self._squared(change) <= self._most_squared
 
     def project(self, input_: Input, seed: Input) -> Input:

@@ -47,7 +47,12 @@ from edgeflare.survey.items.survey_items import SurveyedItems, require_same_inpu
 from edgeflare.survey.rare_events.rare_survey import headline_event, require_estimable
 from edgeflare.survey.record.survey_document import SurveyDocument, read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts, require_survey
-from edgeflare.survey.record.survey_plan import SurveyBounds, SurveyPlan, noted_conditions
+from edgeflare.survey.record.survey_plan import (
+    SurveyBounds,
+    SurveyPlan,
+    bounds_on_queries,
+    noted_conditions,
+)
 from edgeflare.survey.sampling_design import SamplingRounds
 from edgeflare.survey.survey_derivation import derive_unwritten_survey
 from edgeflare.survey.survey_run import Survey
@@ -237,7 +242,7 @@ def _load(path: Path, named: Path) -> BaselineSurvey:
                 " anew, or name another run with --baseline"
             )
     plan = document.plan
-    earlier = tuple(ends.device_queries for ends in plan.earlier if ends.device_queries)
+    earlier = bounds_on_queries(plan.earlier)
     rounds = SamplingRounds.replayed(facts, plan.rng_seed, plan.device_queries, earlier)
     sample = rounds.design.sample_of(facts.asked)
     return BaselineSurvey(str(named), document, facts, sample, read_checksums(path))

@@ -63,6 +63,11 @@ class EarlierEnds:
     asked: Count
 
 
+def bounds_on_queries(earlier: Sequence[EarlierEnds]) -> tuple[int, ...]:
+    """Return the bounds on device queries among what had been to end a survey, rising."""
+    return tuple(ends.device_queries for ends in earlier if ends.device_queries)
+
+
 def _conditions_in_words(conditions: Mapping[str, NotedCondition]) -> str | None:
     return ",".join(condition.words(name) for name, condition in conditions.items()) or None
 
@@ -169,11 +174,7 @@ class SurveyPlan(SurveyBounds, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def earlier_queries(self) -> tuple[int, ...]:
         """The bounds on device queries that there were before, rising."""
-        return tuple(
-            earlier_ends.device_queries
-            for earlier_ends in self.earlier
-            if earlier_ends.device_queries
-        )
+        return bounds_on_queries(self.earlier)
 
     @property
     def cells_in_words(self) -> str:
