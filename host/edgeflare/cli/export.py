@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -100,13 +100,10 @@ def export(
     pair = past.pair(original, compressed, functions=function or ())
     fingerprint = past.header.pair.fingerprint
     explanations = unless_damaged(lambda: load_explanations(past.directory, fingerprint))
-    try:
+    with _writing(path):
         made = write_reproduction(
             past, pair, seed_id, path, explanations, with_models=not no_models
         )
-    except OSError as error:
-        kind = kind_at_named_path(error)
-        raise kind(f"cannot write {path}: {error.strerror}") from None
     _list(path, made.files)
     if made.operator is not None:
         typer.echo(printable(f"operator.tflite is {made.operator}: {made.operator.what}"))
@@ -121,6 +118,16 @@ def _writable(directory: RunDirectory, out: Path | None) -> AbstractContextManag
 
     """
     return written(directory.path) if out is None else file_written(out)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Say in a line why an archive cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        kind = kind_at_named_path(error)
+        raise kind(f"cannot write {path}: {error.strerror}") from None
 
 
 def _export_operator(
@@ -145,7 +152,7 @@ def _export_operator(
     if number is None:
         raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
     path = out or directory.path / f"finding-{number}.zip"
-    try:
+    with _writing(path):
         since = None
         if versions is not None:
             from edgeflare.cli.version_launch import installed, tried_on  # noqa: PLC0415
@@ -155,9 +162,6 @@ def _export_operator(
         packed = export_finding(
             directory, document, number, path, with_weights=with_weights, versions=since
         )
-    except OSError as error:
-        kind = kind_at_named_path(error)
-        raise kind(f"cannot write {path}: {error.strerror}") from None
     _list(path, packed)
     typer.echo(f"{count_of(len(packed), 'file')}; unpack it, and type: python {SCRIPT}")
 
